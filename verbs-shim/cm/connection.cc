@@ -25,7 +25,7 @@ Connection::Connection(Output* out, uint64_t number, uint64_t listener, const Pa
       peer_parameters_(request.parameters) {}
 
 void Connection::start(uint64_t now) {
-  if (!server_) return expect(now, State::kHello);
+  if (!server_) return await(now, State::kHello);
   raise(Event::Type::kRequest, 0, &request_.private_data);
   deadline_ = now + kMraDelay;
 }
@@ -73,7 +73,7 @@ void Connection::transmit(uint64_t now) {
   }
 }
 
-void Connection::expect(uint64_t now, State state) {
+void Connection::await(uint64_t now, State state) {
   state_ = state;
   retransmission_ = {};
   transmit(now);
@@ -85,8 +85,8 @@ void Connection::enter(uint64_t now, State state, uint64_t stay) {
   deadline_ = stay == kNever ? kNever : now + stay;
 }
 
-void Connection::end() {
-  state_ = State::kDead;
+void Connection::close() {
+  state_ = State::kClosed;
   deadline_ = kNever;
 }
 
@@ -105,7 +105,7 @@ void Connection::on_message(uint64_t now, const Address& from, const Message& m)
     case Type::kCookie:
       if (state_ != State::kHello) return;
       request_.cookie = m.cookie;
-      return expect(now, State::kReqSent);
+      return await(now, State::kReqSent);
     case Type::kReq:
     case Type::kSidrReq:
       return m.type == request_.type ? on_request_again() : void();
@@ -155,7 +155,7 @@ void Connection::on_sidr_rep(const Message& m) {
     state_ = State::kResolved;
     return raise(Event::Type::kResolved, 0, &m.private_data);
   }
-  state_ = State::kDead;
+  state_ = State::kClosed;
   raise(Event::Type::kNotResolved, m.status, &m.private_data);
 }
 
@@ -193,7 +193,7 @@ void Connection::on_rej(const Message& m) {
     case State::kRepReceived:
     case State::kReqReceived:
     case State::kRepSent:
-      end();
+      close();
       return raise(Event::Type::kRejected, m.reason, &m.private_data);
     default:
       return;
@@ -221,7 +221,7 @@ void Connection::on_refused(uint64_t now) {
     case State::kEstablished: {
       const bool listener = state_ == State::kHello || state_ == State::kReqSent;
       deadline_ = std::min(deadline_, now + kFirstRetry);
-      if (refused_for >= (listener ? kListenerAbsent : kPeerAbsent)) give_up(now, true);
+      if (refused_for >= (listener ? kListenerAbsent : kPeerAbsent)) fail(now, true);
       return;
     }
     default:
@@ -230,14 +230,14 @@ void Connection::on_refused(uint64_t now) {
 }
 
 // No answer, or a dead peer.
-void Connection::give_up(uint64_t now, bool refused) {
+void Connection::fail(uint64_t now, bool refused) {
   switch (state_) {
     case State::kHello:
     case State::kReqSent:
     case State::kRepSent: {
       const bool closed = refused && state_ != State::kRepSent;
       if (state_ == State::kReqSent && !is_datagram()) send_rej(kReasonTimeout, {});
-      end();
+      close();
       if (closed && is_datagram()) return raise(Event::Type::kNotResolved, kSidrUnsupported);
       return closed ? raise(Event::Type::kRejected, kReasonInvalidService)
                     : raise(Event::Type::kUnreachable, ETIMEDOUT);
@@ -256,11 +256,11 @@ void Connection::give_up(uint64_t now, bool refused) {
 // The client is told, or its next REQ would displace the next one.
 void Connection::evict(uint64_t now) {
   send_rej(kReasonTimeout, {});
-  give_up(now, false);
+  fail(now, false);
 }
 
 void Connection::stop_repeating() {
-  end();
+  close();
 }
 
 void Connection::on_timeout(uint64_t now) {
@@ -270,7 +270,7 @@ void Connection::on_timeout(uint64_t now) {
     case State::kReqSent:
     case State::kRepSent:
     case State::kDreqSent:
-      if (retransmission_.exhausted(now)) return give_up(now, false);
+      if (retransmission_.exhausted(now)) return fail(now, false);
       return transmit(now);
     case State::kEstablished:  // [CM-GONE-1]
       deadline_ = now + (retransmission_.refused() ? kFirstRetry : kPingInterval);
@@ -280,7 +280,7 @@ void Connection::on_timeout(uint64_t now) {
       deadline_ = kNever;
       return send(Type::kMra);
     case State::kTimewait:
-      end();
+      close();
       return raise(Event::Type::kTimewaitExit);
     case State::kRejected:
     case State::kAnswered:
@@ -300,7 +300,7 @@ bool Connection::accept(uint64_t now, const Parameters& parameters, const Privat
   answer_.parameters = own_;
   answer_.private_data = data;
   answer_due_ = now + kAnswerTime;
-  expect(now, State::kRepSent);
+  await(now, State::kRepSent);
   return true;
 }
 
@@ -321,7 +321,7 @@ bool Connection::answer(uint64_t now, const Message& sidr_rep) {
   if (state_ != State::kReqReceived || !is_datagram()) return false;
   answer_ = sidr_rep;
   send(Type::kSidrRep);
-  enter(now, State::kAnswered, kAnswerKept);
+  enter(now, State::kAnswered, kAnswerRepeatTime);
   return true;
 }
 
@@ -334,7 +334,7 @@ bool Connection::reject(uint64_t now, uint16_t reason, const PrivateData& data) 
   }
   if (state_ != State::kReqReceived && state_ != State::kRepReceived && state_ != State::kRepSent) return false;
   send_rej(reason, data);
-  enter(now, State::kRejected, kAnswerKept);
+  enter(now, State::kRejected, kAnswerRepeatTime);
   return true;
 }
 
@@ -342,7 +342,7 @@ bool Connection::disconnect(uint64_t now) {
   switch (state_) {
     case State::kEstablished:
     case State::kRepSent:
-      expect(now, State::kDreqSent);
+      await(now, State::kDreqSent);
       return true;
     case State::kDreqSent:
     case State::kTimewait:
@@ -360,7 +360,7 @@ void Connection::abandon(uint64_t now) {
       [[fallthrough]];
     case State::kHello:
     case State::kResolved:
-      end();
+      close();
       return;
     case State::kReqReceived:
     case State::kRepReceived:

@@ -19,7 +19,8 @@ inline constexpr uint64_t kPingInterval = 2000 * kMs;
 inline constexpr uint64_t kTimewaitTime = 1000 * kMs;
 // An accepted client may take so long to answer before it has to leave its place to others. [CM-LIM-2]
 inline constexpr uint64_t kAnswerTime = 5000 * kMs;
-inline constexpr uint64_t kAnswerKept = 10'000 * kMs;  // so long a lost REJ or SidrRep is sent again when asked for
+inline constexpr uint64_t kAnswerRepeatTime =
+    10'000 * kMs;  // so long a lost REJ or SidrRep is sent again when asked for
 // A peer that refuses for so long, and sends nothing, has no socket. A listener may be about to open. [CM-GONE-1]
 inline constexpr uint64_t kListenerAbsent = 3000 * kMs, kPeerAbsent = 1000 * kMs;
 
@@ -35,7 +36,7 @@ enum class State : uint8_t {
   kRejected,  // by this side: only answers
   kResolved,  // client of datagrams: has the answer
   kAnswered,  // server of datagrams: only repeats its answer
-  kDead,
+  kClosed,
 };
 
 struct Event {
@@ -125,7 +126,7 @@ class Connection {
   void send(Type type);
   void send_rej(uint16_t reason, const PrivateData& data);
   void transmit(uint64_t now);  // what the state has to repeat
-  void expect(uint64_t now, State state);
+  void await(uint64_t now, State state);
   void enter(uint64_t now, State state, uint64_t stay);
   void raise(Event::Type type, int status = 0, const PrivateData* data = nullptr);
   void on_rep(uint64_t now, const Address& from, const Message& message);
@@ -135,8 +136,8 @@ class Connection {
   void on_dreq(uint64_t now);
   void on_mra(uint64_t now);
   void on_peer_alive(uint64_t now);
-  void give_up(uint64_t now, bool refused);
-  void end();
+  void fail(uint64_t now, bool refused);
+  void close();
 
   Output* const out_;
   const uint64_t number_;

@@ -35,7 +35,7 @@ void Endpoint::stop_listening(uint64_t listener) {
     it = it->second.id == listener ? listeners_.erase(it) : std::next(it);
 }
 
-void Endpoint::taken(uint64_t listener) {
+void Endpoint::on_request_taken(uint64_t listener) {
   for (auto& [socket, entry] : listeners_)
     if (entry.id == listener) ++entry.room;
 }
@@ -84,7 +84,7 @@ void Endpoint::update(Connection* c) {
   count_repeating(*c, &entry);
   reschedule(&timers_, number, &entry.deadline, c->deadline());
   reschedule(&evictable_, number, &entry.evictable_from, c->evictable_from());
-  if (c->state() != State::kDead) return;
+  if (c->state() != State::kClosed) return;
   if (c->is_server()) servers_.erase(client_key(c->path().remote, c->peer_number()));
   entries_.erase(number);
   connections_.erase(number);

@@ -42,10 +42,10 @@ class Endpoint final : public Output {
   // private data. 0: too many.
   uint64_t connect(uint64_t now, const Address& listener, const Address& local, const Message& request);
   // Requests of that type for that port space that arrive by the socket become kRequest events, `backlog` of them until
-  // taken().
+  // on_request_taken().
   void listen(uint32_t socket, uint64_t listener, Type request, uint16_t port_space, uint32_t backlog);
   void stop_listening(uint64_t listener);
-  void taken(uint64_t listener);
+  void on_request_taken(uint64_t listener);
   // Null: unknown. The pointer is valid until the next call of the endpoint.
   const Connection* find(uint64_t connection) const;
   // Calls a command of Connection; `Result()` for an unknown one.

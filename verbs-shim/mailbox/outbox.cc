@@ -15,13 +15,13 @@ bool Outbox::post(ibv_send_wr* requests, uint32_t n) {
     slots_.post(signalled);
     if (signalled && static_cast<uint32_t>(requests[i].wr_id) == kInternal) ++own_in_flight_;
   }
-  if (waits_for_memory()) return keep(requests);
+  if (waits_for_memory()) return keep_unposted(requests);
   ibv_send_wr* bad = requests;
   const int error = link_->post(requests, &bad);
-  return error == 0 || (error == ENOMEM && keep(bad));
+  return error == 0 || (error == ENOMEM && keep_unposted(bad));
 }
 
-bool Outbox::keep(const ibv_send_wr* list) {
+bool Outbox::keep_unposted(const ibv_send_wr* list) {
   const bool waited = waits_for_memory();
   const bool kept = unposted_.add(list);
   if (!waited && waits_for_memory()) link_->count_timer(1);

@@ -63,7 +63,7 @@ class Outbox {
 
  private:
   static constexpr uint32_t kReserved = 1;
-  bool keep(const ibv_send_wr* list);
+  bool keep_unposted(const ibv_send_wr* list);
   ibv_send_wr message(uint32_t slot, ibv_wr_opcode opcode) const;
 
   Link* const link_;

@@ -78,12 +78,12 @@ class Requester {
   bool write_data(uint64_t index, const Segment* segments, uint32_t count);
   void confirm(uint64_t number);
   void retire_before(uint64_t end);
-  void give_up_not_ready();
+  void fail_not_ready();
   void retire();
   void complete(SendRequest& e, ibv_wc_status status);
   void lend(uint64_t index);
   void set_deadline(uint64_t at);
-  void give_up(uint64_t index, ibv_wc_status status);
+  void fail_request(uint64_t index, ibv_wc_status status);
 
   Link* const link_;
   Outbox* const outbox_;
@@ -100,7 +100,7 @@ class Requester {
   uint32_t slots_ = 0;              // complete, unsignalled, not yet freed
 
   MessageWindow window_;
-  uint64_t watched_ = 0;  // number of the oldest message without an answer at the last keep_alive(); 0: none
+  uint64_t oldest_at_check_ = 0;  // number of the oldest message without an answer at the last keep_alive(); 0: none
   AnnouncedSends announced_;
   struct {
     uint32_t reads = 1;
@@ -114,7 +114,7 @@ class Requester {
     uint64_t deadline = UINT64_MAX;
     bool over = false;  // it has passed; requests before the message are not confirmed yet
   } not_ready_;
-  bool dead_ = false;
+  bool stopped_ = false;
 };
 
 // The time of an RNR timer code, IBTA table 45, in nanoseconds.

@@ -12,7 +12,7 @@ Responder::Responder(Link* link, Outbox* outbox, KeyTable* keys, const Shape& sh
     : link_(link), outbox_(outbox), keys_(keys), shape_(shape), requests_(kWindow + shape.immediates) {}
 
 void Responder::on_write_imm(const ibv_wc& wc) {
-  if (dead_) return;
+  if (stopped_) return;
   ArrivedRequest arrived;
   arrived.with_imm = arrived.solicited = true;
   arrived.length = wc.byte_len;
@@ -22,7 +22,7 @@ void Responder::on_write_imm(const ibv_wc& wc) {
 }
 
 void Responder::on_note(const Immediate& note, const uint8_t* mailbox) {
-  if (dead_) return;
+  if (stopped_) return;
   mailbox_ = mailbox;
   if (note.note == Note::kFinish) {
     requests_.finish(note.number);
@@ -45,11 +45,11 @@ void Responder::on_note(const Immediate& note, const uint8_t* mailbox) {
 
 bool Responder::run() {
   starved_ = false;
-  while (requests_.has_unmatched() && !dead_ && !link_->completion_due() && match(&requests_.unmatched())) {
+  while (requests_.has_unmatched() && !stopped_ && !link_->completion_due() && match(&requests_.unmatched())) {
     requests_.set_matched();
     complete();
   }
-  if (!dead_) complete();
+  if (!stopped_) complete();
   return starved_;
 }
 
@@ -226,8 +226,8 @@ void Responder::flush_ack() {
 
 // The peer is notified, and no more requests are carried out. [VRB-RSP-5]
 void Responder::refuse(uint32_t number, ibv_wc_status status, ibv_event_type event) {
-  if (dead_) return;
-  dead_ = true;
+  if (stopped_) return;
+  stopped_ = true;
   outbox_->note({Note::kRefused, static_cast<uint8_t>(status), number});
   link_->fail(event);
 }
@@ -235,15 +235,15 @@ void Responder::refuse(uint32_t number, ibv_wc_status status, ibv_event_type eve
 // Everything before the first request that is not carried out was, so this one is refused. With SENDs alone there is no
 // refusal: the peers of programs that end often have some left that do not matter, and would report errors.
 void Responder::abandon() {
-  if (dead_) return;
+  if (stopped_) return;
   const ArrivedRequest* const first = requests_.first_if_answer_is_due();
   if (first == nullptr) return;
-  dead_ = true;
+  stopped_ = true;
   outbox_->note({Note::kRefused, IBV_WC_REM_OP_ERR, first->number});
 }
 
 void Responder::flush() {
-  dead_ = true;
+  stopped_ = true;
   while (requests_.has_matched()) {
     const ArrivedRequest& e = requests_.pop();
     if (e.note == Note::kReady || e.note == Note::kNone) finish(e, IBV_WC_WR_FLUSH_ERR);
@@ -257,7 +257,7 @@ void Responder::reset() {
   sequence_ = {};
   consumed_ = 0;
   not_ready_sent_ = UINT32_MAX;
-  starved_ = dead_ = false;
+  starved_ = stopped_ = false;
 }
 
 }  // namespace mrc::shim

@@ -51,7 +51,7 @@ class Responder {
     sequence_.acknowledge(sequence_.completed());
     return sequence_.completed();
   }
-  bool ack_due() const { return sequence_.ack_due() && !dead_; }
+  bool ack_due() const { return sequence_.ack_due() && !stopped_; }
   // Consumed receive requests of the MRC queue, which the caller posts again.
   uint32_t take_consumed() {
     const uint32_t n = consumed_;
@@ -89,7 +89,7 @@ class Responder {
   uint32_t consumed_ = 0;
   uint32_t not_ready_sent_ = UINT32_MAX;  // number of the last request that the peer was told to wait with
   bool starved_ = false;
-  bool dead_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace mrc::shim

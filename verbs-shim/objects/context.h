@@ -53,7 +53,7 @@ class Context {
   const PumpQueue& pump_queue() const { return pump_queue_; }
   KeyTable& keys() { return keys_; }
   // This is a copy in a child of fork: nothing moves in it, and requests are refused. [VRB-FRK-1]
-  bool inherited() const { return birth_.inherited(); }
+  bool inherited() const { return fork_generation_.inherited(); }
 
   // Completions are taken and served, unless another thread does it (`wait`: after it). Bounded work; true when
   // there were any.
@@ -129,7 +129,7 @@ class Context {
   void on_qp_event(uint32_t qpn, ibv_event_type type) ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void fill_handle(ibv_device* device);
 
-  const Birth birth_;
+  const ForkGeneration fork_generation_;
   SoftDevice device_;
   PumpQueue pump_queue_;
   KeyTable keys_;

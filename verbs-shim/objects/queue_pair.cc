@@ -48,7 +48,7 @@ bool Qp::make() {
   }
   const MutexLock lock(mutex_);
   mrc_ = std::move(mrc);
-  return made_ = made;
+  return ready_ = made;
 }
 
 bool Qp::make_mrc(MrcQp* mrc) {
@@ -206,7 +206,7 @@ void Qp::post_mrc_receives(uint32_t n) {
 
 void Qp::tick(uint64_t now) {
   const MutexLock lock(mutex_);
-  if (!made_) return;
+  if (!ready_) return;
   requester_->tick(now);
   if (!outbox_->waits_for_memory()) return;
   if (!outbox_->retry()) {
@@ -219,13 +219,13 @@ void Qp::tick(uint64_t now) {
 
 uint64_t Qp::deadline() {
   const MutexLock lock(mutex_);
-  if (!made_) return UINT64_MAX;
+  if (!ready_) return UINT64_MAX;
   return outbox_->waits_for_memory() ? Context::now() + kMemoryWait : requester_->deadline();
 }
 
 bool Qp::keep_alive() {
   const MutexLock lock(mutex_);
-  return made_ && state_ == IBV_QPS_RTS && requester_->keep_alive();
+  return ready_ && state_ == IBV_QPS_RTS && requester_->keep_alive();
 }
 
 bool Qp::settled() {
@@ -236,7 +236,7 @@ bool Qp::settled() {
 
 void Qp::abandon() {
   const MutexLock lock(mutex_);
-  if (made_ && mrc_.sends()) responder_->abandon();
+  if (ready_ && mrc_.sends()) responder_->abandon();
 }
 
 bool Qp::confirmed() {
@@ -291,7 +291,7 @@ void Qp::fail(std::optional<ibv_event_type> event) {
 // [VRB-EVT-1]
 void Qp::on_mrc_event(ibv_event_type type) {
   const MutexLock lock(mutex_);
-  if (!made_ || (state_ == IBV_QPS_ERR && !awaits_event_)) return;
+  if (!ready_ || (state_ == IBV_QPS_ERR && !awaits_event_)) return;
   awaits_event_ = false;
   raise(type);
   enter_error_state();

@@ -89,7 +89,7 @@ class Qp final : public BaseQp, public Link {
   uint32_t id_ = UINT32_MAX;     // of the context
   MailboxMemory memory_;
   MrcQp mrc_ ABSL_GUARDED_BY(mutex_);
-  bool made_ ABSL_GUARDED_BY(mutex_) = false;               // timers of other queue pairs visit it before
+  bool ready_ ABSL_GUARDED_BY(mutex_) = false;              // timers of other queue pairs visit it before
   bool mrc_error_pending_ ABSL_GUARDED_BY(mutex_) = false;  // until the last message has gone out
   bool awaits_event_ ABSL_GUARDED_BY(mutex_) = false;       // of MRC's queue pair, with the reason why it has failed
   std::unique_ptr<ReceiveQueue> receives_;

@@ -6,20 +6,20 @@
 
 namespace mrc::shim {
 
-void settle(Context* context, const std::function<bool()>& settled, uint64_t longest_ns) {
+void settle(Context* context, const std::function<bool()>& settled, uint64_t max_ns) {
   if (context->inherited()) return;
   constexpr int kSpins = 200;  // then it sleeps between checks
-  const uint64_t until = Context::now() + longest_ns;
+  const uint64_t until = Context::now() + max_ns;
   for (int i = 0; !settled() && Context::now() < until; ++i) {
     context->poll();
     if (i > kSpins) ::poll(nullptr, 0, 1);
   }
 }
 
-void settle_one_of_many(Context* context, const std::function<bool()>& settled, uint64_t longest_ns) {
+void settle_one_of_many(Context* context, const std::function<bool()>& settled, uint64_t max_ns) {
   SettleLimit& limit = context->settle_limit;
   const uint64_t start = Context::now();
-  settle(context, settled, limit.limit(start, longest_ns));
+  settle(context, settled, limit.limit(start, max_ns));
   if (!limit.overdue(start) && !settled() && !context->inherited()) limit.ran_out(Context::now());
 }
 
