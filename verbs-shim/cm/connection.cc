@@ -1,3 +1,4 @@
+// Messages, refusals and timers of a connection; its commands are in connection_commands.cc.
 #include "cm/connection.h"
 
 #include <algorithm>
@@ -18,14 +19,14 @@ Connection::Connection(Output* out, uint64_t number, uint64_t listener, const Pa
       number_(number),
       server_(true),
       listener_(listener),
-      peer_(request.source),
+      peer_number_(request.source),
       path_(path),
       state_(State::kReqReceived),
       request_(request),
       peer_parameters_(request.parameters) {}
 
 void Connection::start(uint64_t now) {
-  if (!server_) return expect(now, State::kHello);
+  if (!server_) return await(now, State::kHello);
   raise(Event::Type::kRequest, 0, &request_.private_data);
   deadline_ = now + kMraDelay;
 }
@@ -35,7 +36,7 @@ void Connection::send(Type type) {
   if (type == Type::kRep || type == Type::kRej || type == Type::kSidrRep) m = answer_;
   m.type = type;
   m.source = number_;
-  m.destination = is_request(type) || type == Type::kHello ? 0 : peer_;
+  m.destination = is_request(type) || type == Type::kHello ? 0 : peer_number_;
   out_->send(path_, m);
 }
 
@@ -47,7 +48,7 @@ void Connection::send_rej(uint16_t reason, const PrivateData& data) {
 }
 
 void Connection::raise(Event::Type type, int status, const PrivateData* data) {
-  if (silent_) return;
+  if (abandoned_) return;
   Event event;
   event.type = type;
   event.connection = number_;
@@ -57,16 +58,8 @@ void Connection::raise(Event::Type type, int status, const PrivateData* data) {
   out_->raise(event);
 }
 
-// Doubles up to the maximum; an eighth at most is added, different for every connection and attempt, so that the
-// clients of a listener that was away do not return together.
-uint64_t Connection::retry_interval() const {
-  const uint64_t base = std::min(kFirstRetry << std::min(attempts_ - 1, 4), kMaxRetry);
-  return base + base / 8 * ((number_ >> (attempts_ % 32)) & 7) / 8;
-}
-
 void Connection::transmit(uint64_t now) {
-  ++attempts_;
-  deadline_ = now + (waits_ ? kMaxRetry : retry_interval());
+  deadline_ = retransmission_.next_attempt(now, number_);
   switch (state_) {
     case State::kHello:
       return send(Type::kHello);
@@ -81,38 +74,39 @@ void Connection::transmit(uint64_t now) {
   }
 }
 
-void Connection::expect(uint64_t now, State state) {
+void Connection::await(uint64_t now, State state) {
   state_ = state;
-  attempts_ = 0;
-  refused_since_ = kNever;
-  waits_ = false;
-  wait_until_ = kNever;
+  retransmission_ = {};
   transmit(now);
 }
 
 void Connection::enter(uint64_t now, State state, uint64_t stay) {
   state_ = state;
-  attempts_ = 0;
-  refused_since_ = kNever;
+  retransmission_ = {};
   deadline_ = stay == kNever ? kNever : now + stay;
 }
 
-void Connection::heard(uint64_t now) {
-  refused_since_ = kNever;
+void Connection::close() {
+  state_ = State::kClosed;
+  deadline_ = kNever;
+}
+
+void Connection::on_peer_alive(uint64_t now) {
+  retransmission_.on_answer();
   if (state_ == State::kEstablished) deadline_ = now + kPingInterval;
 }
 
 void Connection::on_message(uint64_t now, const Address& from, const Message& m) {
-  if (m.type != Type::kCookie && peer_ != 0 && m.source != peer_) return;
+  if (m.type != Type::kCookie && peer_number_ != 0 && m.source != peer_number_) return;
   // The answer to a REQ may leave the server by another socket; from then on the address is known. [CM-MSG-4]
   const bool first = !server_ && (state_ == State::kHello || state_ == State::kReqSent);
   if (!first && !(from == path_.remote) && !is_request(m.type)) return;
-  heard(now);
+  on_peer_alive(now);
   switch (m.type) {
     case Type::kCookie:
       if (state_ != State::kHello) return;
       request_.cookie = m.cookie;
-      return expect(now, State::kReqSent);
+      return await(now, State::kReqSent);
     case Type::kReq:
     case Type::kSidrReq:
       return m.type == request_.type ? on_request_again() : void();
@@ -162,24 +156,20 @@ void Connection::on_sidr_rep(const Message& m) {
     state_ = State::kResolved;
     return raise(Event::Type::kResolved, 0, &m.private_data);
   }
-  state_ = State::kDead;
+  state_ = State::kClosed;
   raise(Event::Type::kNotResolved, m.status, &m.private_data);
 }
 
 void Connection::on_mra(uint64_t now) {
   if (state_ != State::kReqSent && state_ != State::kRepSent) return;
-  attempts_ = 0;
-  if (waits_) return;
-  waits_ = true;
-  wait_until_ = now + kDecisionLimit;
-  deadline_ = now + kMaxRetry;
+  if (retransmission_.on_mra(now)) deadline_ = now + kMaxRetry;
 }
 
 void Connection::on_rep(uint64_t now, const Address& from, const Message& m) {
   if (is_datagram()) return;
   switch (state_) {
     case State::kReqSent:
-      peer_ = m.source;
+      peer_number_ = m.source;
       path_.remote = from;
       peer_parameters_ = m.parameters;
       peer_parameters_.mtu = std::min(m.parameters.mtu, own_.mtu);
@@ -204,8 +194,7 @@ void Connection::on_rej(const Message& m) {
     case State::kRepReceived:
     case State::kReqReceived:
     case State::kRepSent:
-      state_ = State::kDead;
-      deadline_ = kNever;
+      close();
       return raise(Event::Type::kRejected, m.reason, &m.private_data);
     default:
       return;
@@ -222,18 +211,18 @@ void Connection::on_dreq(uint64_t now) {
 }
 
 void Connection::on_refused(uint64_t now) {
-  refused_since_ = std::min(refused_since_, now);
+  const uint64_t refused_for = retransmission_.on_refused(now);
   switch (state_) {
     case State::kHello:
     case State::kReqSent:
-      attempts_ = 1;
+      retransmission_.restart_attempts();
       [[fallthrough]];
     case State::kRepSent:
     case State::kDreqSent:
     case State::kEstablished: {
       const bool listener = state_ == State::kHello || state_ == State::kReqSent;
       deadline_ = std::min(deadline_, now + kFirstRetry);
-      if (now - refused_since_ >= (listener ? kListenerAbsent : kPeerAbsent)) give_up(now, true);
+      if (refused_for >= (listener ? kListenerAbsent : kPeerAbsent)) fail(now, true);
       return;
     }
     default:
@@ -242,15 +231,14 @@ void Connection::on_refused(uint64_t now) {
 }
 
 // No answer, or a dead peer.
-void Connection::give_up(uint64_t now, bool refused) {
+void Connection::fail(uint64_t now, bool refused) {
   switch (state_) {
     case State::kHello:
     case State::kReqSent:
     case State::kRepSent: {
       const bool closed = refused && state_ != State::kRepSent;
       if (state_ == State::kReqSent && !is_datagram()) send_rej(kReasonTimeout, {});
-      state_ = State::kDead;
-      deadline_ = kNever;
+      close();
       if (closed && is_datagram()) return raise(Event::Type::kNotResolved, kSidrUnsupported);
       return closed ? raise(Event::Type::kRejected, kReasonInvalidService)
                     : raise(Event::Type::kUnreachable, ETIMEDOUT);
@@ -269,12 +257,11 @@ void Connection::give_up(uint64_t now, bool refused) {
 // The client is told, or its next REQ would displace the next one.
 void Connection::evict(uint64_t now) {
   send_rej(kReasonTimeout, {});
-  give_up(now, false);
+  fail(now, false);
 }
 
-void Connection::forget() {
-  state_ = State::kDead;
-  deadline_ = kNever;
+void Connection::stop_repeating() {
+  close();
 }
 
 void Connection::on_timeout(uint64_t now) {
@@ -284,109 +271,23 @@ void Connection::on_timeout(uint64_t now) {
     case State::kReqSent:
     case State::kRepSent:
     case State::kDreqSent:
-      if (attempts_ >= kMaxAttempts || now >= wait_until_) return give_up(now, false);
+      if (retransmission_.exhausted(now)) return fail(now, false);
       return transmit(now);
     case State::kEstablished:  // [CM-GONE-1]
-      deadline_ = now + (refused_since_ != kNever ? kFirstRetry : kPingInterval);
+      deadline_ = now + (retransmission_.refused() ? kFirstRetry : kPingInterval);
       return send(Type::kPing);
     case State::kReqReceived:  // the application takes its time: the peer need not hurry [CM-RTX-2]
     case State::kRepReceived:
       deadline_ = kNever;
       return send(Type::kMra);
     case State::kTimewait:
-      state_ = State::kDead;
-      deadline_ = kNever;
+      close();
       return raise(Event::Type::kTimewaitExit);
     case State::kRejected:
     case State::kAnswered:
-      return forget();
+      return stop_repeating();
     default:
       deadline_ = kNever;
-      return;
-  }
-}
-
-bool Connection::accept(uint64_t now, const Parameters& parameters, const PrivateData& data) {
-  if (state_ != State::kReqReceived || is_datagram()) return false;
-  own_ = parameters;
-  own_.mtu = std::min(parameters.mtu, peer_parameters_.mtu);
-  peer_parameters_.mtu = own_.mtu;
-  answer_ = Message{};
-  answer_.parameters = own_;
-  answer_.private_data = data;
-  answer_due_ = now + kAnswerTime;
-  expect(now, State::kRepSent);
-  return true;
-}
-
-bool Connection::confirm(uint64_t now) {
-  if (state_ != State::kRepReceived) return false;
-  enter(now, State::kEstablished, kPingInterval);
-  send(Type::kRtu);
-  return true;
-}
-
-void Connection::establish(uint64_t now) {
-  if (state_ != State::kRepSent) return;
-  enter(now, State::kEstablished, kPingInterval);
-  raise(Event::Type::kEstablished);
-}
-
-bool Connection::answer(uint64_t now, const Message& sidr_rep) {
-  if (state_ != State::kReqReceived || !is_datagram()) return false;
-  answer_ = sidr_rep;
-  send(Type::kSidrRep);
-  enter(now, State::kAnswered, kAnswerKept);
-  return true;
-}
-
-bool Connection::reject(uint64_t now, uint16_t reason, const PrivateData& data) {
-  if (is_datagram()) {
-    Message refusal;
-    refusal.status = kSidrReject;
-    refusal.private_data = data;
-    return answer(now, refusal);
-  }
-  if (state_ != State::kReqReceived && state_ != State::kRepReceived && state_ != State::kRepSent) return false;
-  send_rej(reason, data);
-  enter(now, State::kRejected, kAnswerKept);
-  return true;
-}
-
-bool Connection::disconnect(uint64_t now) {
-  switch (state_) {
-    case State::kEstablished:
-    case State::kRepSent:
-      expect(now, State::kDreqSent);
-      return true;
-    case State::kDreqSent:
-    case State::kTimewait:
-      return true;
-    default:
-      return false;
-  }
-}
-
-void Connection::abandon(uint64_t now) {
-  silent_ = true;
-  switch (state_) {
-    case State::kReqSent:
-      if (!is_datagram()) send_rej(kReasonTimeout, {});
-      [[fallthrough]];
-    case State::kHello:
-    case State::kResolved:
-      state_ = State::kDead;
-      deadline_ = kNever;
-      return;
-    case State::kReqReceived:
-    case State::kRepReceived:
-    case State::kRepSent:
-      reject(now, kReasonConsumer, {});
-      return;
-    case State::kEstablished:
-      disconnect(now);
-      return;
-    default:
       return;
   }
 }

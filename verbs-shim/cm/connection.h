@@ -10,19 +10,17 @@
 #pragma once
 
 #include "cm/message.h"
+#include "cm/retransmission.h"
 
 namespace mrc::shim::cm {
 
-inline constexpr uint64_t kMs = 1'000'000, kNever = UINT64_MAX;
-inline constexpr uint64_t kFirstRetry = 200 * kMs, kMaxRetry = 2000 * kMs;
-inline constexpr int kMaxAttempts = 15;
 inline constexpr uint64_t kMraDelay = 25 * kMs;  // an application that decides sooner spares both hosts the MRA
-inline constexpr uint64_t kDecisionLimit = 120'000 * kMs;  // for an application of the peer that does not decide
 inline constexpr uint64_t kPingInterval = 2000 * kMs;
 inline constexpr uint64_t kTimewaitTime = 1000 * kMs;
 // An accepted client may take so long to answer before it has to leave its place to others. [CM-LIM-2]
 inline constexpr uint64_t kAnswerTime = 5000 * kMs;
-inline constexpr uint64_t kAnswerKept = 10'000 * kMs;  // so long a lost REJ or SidrRep is sent again when asked for
+inline constexpr uint64_t kAnswerRepeatTime =
+    10'000 * kMs;  // so long a lost REJ or SidrRep is sent again when asked for
 // A peer that refuses for so long, and sends nothing, has no socket. A listener may be about to open. [CM-GONE-1]
 inline constexpr uint64_t kListenerAbsent = 3000 * kMs, kPeerAbsent = 1000 * kMs;
 
@@ -38,7 +36,7 @@ enum class State : uint8_t {
   kRejected,  // by this side: only answers
   kResolved,  // client of datagrams: has the answer
   kAnswered,  // server of datagrams: only repeats its answer
-  kDead,
+  kClosed,
 };
 
 struct Event {
@@ -111,9 +109,9 @@ class Connection {
   uint64_t repeats_until() const {
     return server_ && (state_ == State::kRejected || state_ == State::kAnswered) ? deadline_ : kNever;
   }
-  void forget();  // the answer is not repeated any more
+  void stop_repeating();  // the answer of such a server
   uint64_t number() const { return number_; }
-  uint64_t peer_number() const { return peer_; }
+  uint64_t peer_number() const { return peer_number_; }
   uint64_t listener() const { return listener_; }
   const Path& path() const { return path_; }
   bool is_server() const { return server_; }
@@ -128,7 +126,7 @@ class Connection {
   void send(Type type);
   void send_rej(uint16_t reason, const PrivateData& data);
   void transmit(uint64_t now);  // what the state has to repeat
-  void expect(uint64_t now, State state);
+  void await(uint64_t now, State state);
   void enter(uint64_t now, State state, uint64_t stay);
   void raise(Event::Type type, int status = 0, const PrivateData* data = nullptr);
   void on_rep(uint64_t now, const Address& from, const Message& message);
@@ -137,22 +135,19 @@ class Connection {
   void on_sidr_rep(const Message& message);
   void on_dreq(uint64_t now);
   void on_mra(uint64_t now);
-  void heard(uint64_t now);
-  void give_up(uint64_t now, bool refused);
-  uint64_t retry_interval() const;
+  void on_peer_alive(uint64_t now);
+  void fail(uint64_t now, bool refused);
+  void close();
 
   Output* const out_;
   const uint64_t number_;
   const bool server_;
   const uint64_t listener_ = 0;
-  uint64_t peer_ = 0;  // the other side's number
+  uint64_t peer_number_ = 0;  // the other side's
   Path path_;
   State state_;
-  bool silent_ = false;  // abandoned
-  bool waits_ = false;   // the peer's application decides
-  int attempts_ = 0;
-  uint64_t refused_since_ = kNever;
-  uint64_t wait_until_ = kNever;
+  bool abandoned_ = false;
+  Retransmission retransmission_;  // since the state was entered
   uint64_t answer_due_ = kNever;
   uint64_t deadline_ = kNever;
   Message request_;

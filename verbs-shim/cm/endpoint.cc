@@ -2,31 +2,10 @@
 
 #include <algorithm>
 
-#include "cm/ip_bytes.h"
-
 namespace mrc::shim::cm {
 
-namespace {
-
-// What one client can have many of counts as one host: its port, and the last 64 bits of an IPv6 address. [CM-LIM-1]
-std::array<uint8_t, 16> host_of(const Address& client) {
-  std::array<uint8_t, 16> host = client.ip;
-  if (!is_mapped(host.data())) std::fill(host.begin() + 8, host.end(), uint8_t{0});
-  return host;
-}
-
-}  // namespace
-
-// Numbers cannot be guessed: a message with the right one is from the peer or from a host on the path. [CM-MSG-3]
 uint64_t Endpoint::new_number() {
-  for (;;) {
-    ++drawn_;
-    uint8_t text[9];
-    std::memcpy(text, &drawn_, sizeof drawn_);
-    text[8] = 'n';
-    const uint64_t number = siphash(key_, text, sizeof text);
-    if (number != 0 && connections_.count(number) == 0) return number;
-  }
+  return numbers_.draw([this](uint64_t number) { return connections_.count(number) != 0; });
 }
 
 Connection* Endpoint::add(std::unique_ptr<Connection> connection) {
@@ -56,7 +35,7 @@ void Endpoint::stop_listening(uint64_t listener) {
     it = it->second.id == listener ? listeners_.erase(it) : std::next(it);
 }
 
-void Endpoint::taken(uint64_t listener) {
+void Endpoint::on_request_taken(uint64_t listener) {
   for (auto& [socket, entry] : listeners_)
     if (entry.id == listener) ++entry.room;
 }
@@ -68,52 +47,34 @@ const Connection* Endpoint::find(uint64_t connection) const {
 
 void Endpoint::count_half_open(const Connection& c, Entry* entry) {
   if (c.half_open() == entry->half_open) return;
+  if (c.half_open())
+    half_open_.add(host_of(c.path().remote));
+  else
+    half_open_.remove(host_of(c.path().remote));
   entry->half_open = c.half_open();
-  const auto of_host = half_open_of_.try_emplace(host_of(c.path().remote), 0).first;
-  half_open_ += entry->half_open ? 1 : -1;
-  of_host->second += entry->half_open ? 1 : -1;
-  if (of_host->second == 0) half_open_of_.erase(of_host);
 }
 
-// The client that was answered the longest time ago most likely has its answer. If not, it asks again and is a new one.
-void Endpoint::forget_oldest(const Deadlines& among) {
-  Connection* const oldest = connections_.at(among.begin()->second).get();
-  oldest->forget();
-  update(oldest);
-}
-
-// What the entry says is in both sets, also where memory runs out. [CM-LIM-3]
 void Endpoint::count_repeating(const Connection& c, Entry* entry) {
   if (c.repeats_until() == entry->repeats_until) return;
   const Host host = host_of(c.path().remote);
-  if (entry->repeats_until != kNever) {
-    repeating_.erase({entry->repeats_until, c.number()});
-    forget_of_host(host, {entry->repeats_until, c.number()});
-    entry->repeats_until = kNever;
+  if (entry->repeats_until != kNever) repeating_.remove(entry->repeats_until, c.number(), host);
+  entry->repeats_until = kNever;
+  const uint64_t until = c.repeats_until();
+  if (until == kNever) return;
+  if (const auto displaced = repeating_.displaced_by(host)) {
+    Connection* const oldest = connections_.at(*displaced).get();
+    oldest->stop_repeating();
+    update(oldest);
   }
-  const Deadlines::value_type until = {c.repeats_until(), c.number()};
-  if (until.first == kNever) return;
-  // Before it is counted itself, so that it is not the one.
-  if (const auto of_host = repeating_of_.find(host);
-      of_host != repeating_of_.end() && of_host->second.size() >= kMaxRepeatingPerHost)
-    forget_oldest(of_host->second);
-  if (repeating_.size() >= kMaxRepeating) forget_oldest(repeating_);
-  const auto counted = repeating_.insert(until).first;
-  try {
-    repeating_of_[host].insert(until);
-  } catch (...) {
-    repeating_.erase(counted);
-    forget_of_host(host, until);
-    throw;
-  }
-  entry->repeats_until = until.first;
+  repeating_.add(until, c.number(), host);
+  entry->repeats_until = until;
 }
 
-void Endpoint::forget_of_host(const Host& host, const Deadlines::value_type& repeating) {
-  const auto of_host = repeating_of_.find(host);
-  if (of_host == repeating_of_.end()) return;
-  of_host->second.erase(repeating);
-  if (of_host->second.empty()) repeating_of_.erase(of_host);
+void Endpoint::reschedule(Deadlines* deadlines, uint64_t number, uint64_t* at, uint64_t to) {
+  if (to == *at) return;
+  deadlines->erase({*at, number});
+  *at = to;
+  if (to != kNever) deadlines->emplace(to, number);
 }
 
 void Endpoint::update(Connection* c) {
@@ -121,17 +82,9 @@ void Endpoint::update(Connection* c) {
   Entry& entry = entries_[number];
   count_half_open(*c, &entry);
   count_repeating(*c, &entry);
-  if (c->deadline() != entry.deadline) {
-    timers_.erase({entry.deadline, number});
-    entry.deadline = c->deadline();
-    if (entry.deadline != kNever) timers_.emplace(entry.deadline, number);
-  }
-  if (c->evictable_from() != entry.evictable_from) {
-    evictable_.erase({entry.evictable_from, number});
-    entry.evictable_from = c->evictable_from();
-    if (entry.evictable_from != kNever) evictable_.emplace(entry.evictable_from, number);
-  }
-  if (c->state() != State::kDead) return;
+  reschedule(&timers_, number, &entry.deadline, c->deadline());
+  reschedule(&evictable_, number, &entry.evictable_from, c->evictable_from());
+  if (c->state() != State::kClosed) return;
   if (c->is_server()) servers_.erase(client_key(c->path().remote, c->peer_number()));
   entries_.erase(number);
   connections_.erase(number);
@@ -179,7 +132,7 @@ void Endpoint::on_datagram(uint64_t now, const Arrival& arrival, const uint8_t* 
     return;
   }
   Connection* const connection = m.type != Type::kHello ? addressed(arrival, m) : nullptr;
-  if (connection == nullptr) return on_stranger(now, arrival, m);
+  if (connection == nullptr) return on_unknown(now, arrival, m);
   connection->on_message(now, arrival.from, m);
   update(connection);
 }
@@ -194,7 +147,7 @@ void Endpoint::answer(const Arrival& arrival, Type type, const Message& to, uint
 }
 
 // Nothing is kept, and no answer is longer than its question. [CM-COOKIE-1] [CM-COOKIE-2]
-void Endpoint::on_stranger(uint64_t now, const Arrival& arrival, const Message& m) {
+void Endpoint::on_unknown(uint64_t now, const Arrival& arrival, const Message& m) {
   switch (m.type) {
     case Type::kHello:
       if (listeners_.count(arrival.socket) != 0)
@@ -214,9 +167,8 @@ void Endpoint::on_stranger(uint64_t now, const Arrival& arrival, const Message& 
 }
 
 bool Endpoint::has_room(const Listener& listener, const Address& client) const {
-  const auto of_host = half_open_of_.find(host_of(client));
-  return listener.room > 0 && half_open_ < kMaxHalfOpen && connections_.size() < kMaxConnections &&
-         (of_host == half_open_of_.end() || of_host->second < kMaxHalfOpenPerHost);
+  return listener.room > 0 && connections_.size() < kMaxConnections && !half_open_.full() &&
+         !half_open_.full(host_of(client));
 }
 
 // The client that owes an answer for the longest time has to go, if that is long enough. [CM-LIM-2]
@@ -236,8 +188,7 @@ bool Endpoint::evict(uint64_t now, const Address* of_host) {
 bool Endpoint::make_room(uint64_t now, const Listener& listener, const Address& client) {
   if (has_room(listener, client)) return true;
   if (listener.room == 0) return false;  // giving a connection up would make none
-  const auto of_host = half_open_of_.find(host_of(client));
-  if (of_host != half_open_of_.end() && of_host->second >= kMaxHalfOpenPerHost && !evict(now, &client)) return false;
+  if (half_open_.full(host_of(client)) && !evict(now, &client)) return false;
   return has_room(listener, client) || (listener.room > 0 && evict(now, nullptr) && has_room(listener, client));
 }
 

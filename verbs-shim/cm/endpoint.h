@@ -11,15 +11,14 @@
 #include <unordered_map>
 
 #include "cm/connection.h"
+#include "cm/connection_numbers.h"
 #include "cm/cookie.h"
+#include "cm/half_open_count.h"
+#include "cm/repeating_servers.h"
 
 namespace mrc::shim::cm {
 
 inline constexpr size_t kMaxConnections = 65536;
-inline constexpr size_t kMaxHalfOpen = 4096;          // of all listeners together [CM-LIM-1]
-inline constexpr size_t kMaxHalfOpenPerHost = 1024;   // of one host, see endpoint.cc
-inline constexpr size_t kMaxRepeating = 1024;         // servers that only repeat an answer [CM-LIM-3]
-inline constexpr size_t kMaxRepeatingPerHost = 256;   // those for one host
 inline constexpr uint32_t kReplySocket = UINT32_MAX;  // the process's own socket, which is no listener's
 
 struct Transmit {
@@ -37,16 +36,16 @@ struct Arrival {
 class Endpoint final : public Output {
  public:
   // `key`: at random, for cookies and numbers.
-  explicit Endpoint(const Key& key) : cookies_(key), key_(key) {}
+  explicit Endpoint(const Key& key) : cookies_(key), numbers_(key) {}
 
   // A client's connection to a listener; `request`: type (kSidrReq for datagrams), port space, port, parameters and
   // private data. 0: too many.
   uint64_t connect(uint64_t now, const Address& listener, const Address& local, const Message& request);
   // Requests of that type for that port space that arrive by the socket become kRequest events, `backlog` of them until
-  // taken().
+  // on_request_taken().
   void listen(uint32_t socket, uint64_t listener, Type request, uint16_t port_space, uint32_t backlog);
   void stop_listening(uint64_t listener);
-  void taken(uint64_t listener);
+  void on_request_taken(uint64_t listener);
   // Null: unknown. The pointer is valid until the next call of the endpoint.
   const Connection* find(uint64_t connection) const;
   // Calls a command of Connection; `Result()` for an unknown one.
@@ -69,13 +68,12 @@ class Endpoint final : public Output {
   std::optional<Event> poll_event();
 
   size_t connections() const { return connections_.size(); }
-  size_t half_open() const { return half_open_; }
+  size_t half_open() const { return half_open_.total(); }
   size_t repeating() const { return repeating_.size(); }
   bool disconnecting() const;                    // some connection waits for its DREP
   uint64_t dropped() const { return dropped_; }  // datagrams
 
  private:
-  using Host = std::array<uint8_t, 16>;
   using Deadlines = std::set<std::pair<uint64_t, uint64_t>>;  // time, number of a connection
   struct Listener {
     uint64_t id = 0;
@@ -93,7 +91,7 @@ class Endpoint final : public Output {
 
   void send(const Path& path, const Message& message) override;
   void raise(const Event& event) override { events_.push_back(event); }
-  void on_stranger(uint64_t now, const Arrival& arrival, const Message& message);
+  void on_unknown(uint64_t now, const Arrival& arrival, const Message& message);
   void on_req(uint64_t now, const Arrival& arrival, const Message& message);
   bool has_room(const Listener& listener, const Address& client) const;
   bool make_room(uint64_t now, const Listener& listener, const Address& client);
@@ -102,28 +100,24 @@ class Endpoint final : public Output {
   void answer(const Arrival& arrival, Type type, const Message& to, uint64_t cookie);
   Connection* add(std::unique_ptr<Connection> connection);
   void update(Connection* connection);  // timer, counts, end
+  static void reschedule(Deadlines* deadlines, uint64_t number, uint64_t* at, uint64_t to);
   void count_half_open(const Connection& connection, Entry* entry);
   void count_repeating(const Connection& connection, Entry* entry);
-  void forget_of_host(const Host& host, const Deadlines::value_type& repeating);
-  void forget_oldest(const Deadlines& among);
   uint64_t new_number();
   static ClientKey client_key(const Address& address, uint64_t number) { return {{address.ip, address.port}, number}; }
 
   const Cookies cookies_;
-  const Key key_;
-  uint64_t drawn_ = 0;
+  ConnectionNumbers numbers_;
   std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
   std::unordered_map<uint64_t, Entry> entries_;
   std::map<ClientKey, uint64_t> servers_;  // connections of servers, by their client
   std::multimap<uint32_t, Listener> listeners_;
-  std::map<Host, size_t> half_open_of_;
   Deadlines timers_;
   Deadlines evictable_;  // accepted, without an answer: from when
-  Deadlines repeating_;  // answered: until when
-  std::map<Host, Deadlines> repeating_of_;
+  HalfOpenCount half_open_;
+  RepeatingServers repeating_;
   std::deque<Transmit> transmits_;
   std::deque<Event> events_;
-  size_t half_open_ = 0;
   uint64_t dropped_ = 0;
 };
 

@@ -32,8 +32,8 @@ class Link {
   // The confirmation that can be piggybacked on a message to the peer: the number up to which its requests were carried
   // out. None: it was sent already.
   virtual std::optional<uint32_t> take_confirmation() = 0;
-  // Requests of the peer wait while this is true: it has confirmed something whose completion is not out yet.
-  virtual bool holds() = 0;
+  // The peer has confirmed something whose completion is still due: its requests wait.
+  virtual bool completion_due() = 0;
   // The connection is lost: no more requests are carried out. Called once, after the completion with the reason; where
   // a completion has told it, there is no event.
   virtual void fail(std::optional<ibv_event_type> event) = 0;

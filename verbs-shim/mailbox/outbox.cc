@@ -1,6 +1,5 @@
 #include "mailbox/outbox.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -8,129 +7,99 @@
 
 namespace mrc::shim {
 
-Outbox::Outbox(Link* link, uint32_t slots, uint32_t id, uint8_t* staging, uint32_t staging_key)
-    : link_(link),
-      slots_(slots),
-      id_(static_cast<uint64_t>(id) << 32),
-      staging_(staging),
-      staging_key_(staging_key),
-      marks_(slots),
-      waiting_(new Waiting[kMaxWaiting]) {}
-
 bool Outbox::post(ibv_send_wr* requests, uint32_t n) {
   if (n == 0) return true;
   for (uint32_t i = 0; i < n; ++i) {
     requests[i].next = i + 1 < n ? &requests[i + 1] : nullptr;
-    ++posted_;
-    if ((requests[i].send_flags & IBV_SEND_SIGNALED) != 0) {
-      marks_[marks_tail_++ % slots_] = posted_;
-      if (static_cast<uint32_t>(requests[i].wr_id) == kInternal) ++own_in_flight_;
-    }
+    const bool signalled = (requests[i].send_flags & IBV_SEND_SIGNALED) != 0;
+    slots_.post(signalled);
+    if (signalled && static_cast<uint32_t>(requests[i].wr_id) == kInternal) ++own_in_flight_;
   }
-  if (waits()) return keep(requests);
+  if (waits_for_memory()) return keep_unposted(requests);
   ibv_send_wr* bad = requests;
   const int error = link_->post(requests, &bad);
-  return error == 0 || (error == ENOMEM && keep(bad));
+  return error == 0 || (error == ENOMEM && keep_unposted(bad));
 }
 
-// Copied with their lists of memory, which may be on the caller's stack.
-bool Outbox::keep(const ibv_send_wr* list) {
-  const bool first = !waits();
-  if (first) waiting_head_ = waiting_tail_ = 0;
-  for (; list != nullptr; list = list->next) {
-    if (waiting_tail_ == kMaxWaiting || list->num_sge > static_cast<int>(kMaxSegments + 1)) return false;
-    Waiting& to = waiting_[waiting_tail_++];
-    to.wr = *list;
-    std::copy_n(list->sg_list, list->num_sge, to.sges);
-    to.wr.sg_list = to.sges;
-    to.wr.next = nullptr;
-  }
-  if (first) link_->count_timer(1);
-  return true;
+bool Outbox::keep_unposted(const ibv_send_wr* list) {
+  const bool waited = waits_for_memory();
+  const bool kept = unposted_.add(list);
+  if (!waited && waits_for_memory()) link_->count_timer(1);
+  return kept;
 }
 
 bool Outbox::retry() {
-  while (waits()) {
+  while (waits_for_memory()) {
     ibv_send_wr* bad = nullptr;
-    const int error = link_->post(&waiting_[waiting_head_].wr, &bad);
+    const int error = link_->post(unposted_.front(), &bad);
     if (error == ENOMEM) return true;
     if (error != 0) {
       drop();
       own_in_flight_ = 0;  // nothing will complete any more
       return false;
     }
-    if (++waiting_head_ == waiting_tail_) link_->count_timer(-1);
+    unposted_.pop();
+    if (!waits_for_memory()) link_->count_timer(-1);
   }
   return true;
 }
 
-bool Outbox::note(const Immediate& immediate) {
-  if (room() == 0 && (immediate.note != Note::kRefused || posted_ - released_ >= slots_)) return false;
+// A signalled message of the protocol to the peer's mailbox.
+ibv_send_wr Outbox::message(uint32_t slot, ibv_wr_opcode opcode) const {
   ibv_send_wr wr{};
-  wr.wr_id = wr_id(kInternal);
-  wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  wr.wr_id = wr_id(slot);
+  wr.opcode = opcode;
   wr.send_flags = IBV_SEND_SIGNALED;
-  wr.imm_data = pack(immediate);
   wr.wr.rdma.rkey = MRC_SOFT_MAILBOX_RKEY;
+  return wr;
+}
+
+bool Outbox::note(const Immediate& immediate) {
+  if (room() == 0 && (immediate.note != Note::kRefused || slots_.room(0) == 0)) return false;
+  ibv_send_wr wr = message(kInternal, IBV_WR_RDMA_WRITE_WITH_IMM);
+  wr.imm_data = pack(immediate);
   return post(&wr, 1);
 }
 
 bool Outbox::note(const Immediate& immediate, Loan loan) {
-  const uint64_t mark = marks_tail_;
+  const uint64_t request = slots_.next_signalled();
   if (!note(immediate)) return false;
-  if (loan != nullptr) loans_[loans_tail_++ % kWindow] = {mark, std::move(loan)};
+  lent_.add(request, std::move(loan));
   return true;
 }
 
 bool Outbox::test_peer() {
-  if (marks_head_ != marks_tail_ || room() == 0) return true;
-  ibv_send_wr wr{};
-  wr.wr_id = wr_id(kTest);
-  wr.opcode = IBV_WR_RDMA_WRITE;
-  wr.send_flags = IBV_SEND_SIGNALED;
-  wr.wr.rdma.rkey = MRC_SOFT_MAILBOX_RKEY;
+  if (slots_.awaits_completion() || room() == 0) return true;
+  ibv_send_wr wr = message(kTest, IBV_WR_RDMA_WRITE);
   return post(&wr, 1);
-}
-
-void Outbox::lend_to_the_end(Loan loan) {
-  const auto end = last_loans_.begin() + last_loans_count_;
-  if (loan == nullptr || end == last_loans_.end() || std::find(last_loans_.begin(), end, loan) != end) return;
-  *end = std::move(loan);
-  ++last_loans_count_;
 }
 
 bool Outbox::reply(const Immediate& immediate, uint32_t bytes) {
   if (room() == 0) return false;
-  ibv_sge sge = {reinterpret_cast<uint64_t>(reply_staging(immediate.number)), bytes, staging_key_};
-  ibv_send_wr wr{};
-  wr.wr_id = wr_id(kInternal);
+  ibv_sge sge = staging_.sge(staging_.reply(immediate.number), bytes);
+  ibv_send_wr wr = message(kInternal, IBV_WR_RDMA_WRITE_WITH_IMM);
   wr.sg_list = &sge;
   wr.num_sge = 1;
-  wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-  wr.send_flags = IBV_SEND_SIGNALED;
   wr.imm_data = pack(immediate);
   wr.wr.rdma.remote_addr = reply_offset(immediate.number);
-  wr.wr.rdma.rkey = MRC_SOFT_MAILBOX_RKEY;
   return post(&wr, 1);
 }
 
 void Outbox::drop() {
-  if (waits()) link_->count_timer(-1);
-  waiting_head_ = waiting_tail_ = 0;
-  while (loans_head_ != loans_tail_) return_loan();
-  while (last_loans_count_ > 0) last_loans_[--last_loans_count_].reset();
+  if (waits_for_memory()) link_->count_timer(-1);
+  unposted_.clear();
+  lent_.clear();
 }
 
 void Outbox::on_completion(uint32_t slot) {
-  if (marks_head_ == marks_tail_) return;
-  if (loans_head_ != loans_tail_ && loans_[loans_head_ % kWindow].mark == marks_head_) return_loan();
-  released_ = marks_[marks_head_++ % slots_];
+  if (!slots_.awaits_completion()) return;
+  lent_.complete(slots_.complete());
   if (slot == kInternal && own_in_flight_ > 0) --own_in_flight_;
 }
 
 void Outbox::reset() {
   drop();
-  posted_ = released_ = marks_head_ = marks_tail_ = 0;
+  slots_.reset();
   own_in_flight_ = 0;
 }
 

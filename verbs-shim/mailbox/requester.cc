@@ -122,19 +122,19 @@ int Requester::post(const ibv_send_wr& wr) {
     slots_.release(1);
     return EFAULT;
   }
-  if (dead_) flush();
+  if (stopped_) flush();
   return 0;
 }
 
 void Requester::advance() {
-  if (dead_) return;
+  if (stopped_) return;
   send_cleared();
-  if (pos_.sent == pos_.tail || dead_) return;
+  if (pos_.sent == pos_.tail || stopped_) return;
   Batch batch(outbox_);
   while (pos_.sent != pos_.tail && batch.room() && transmit(pos_.sent, &batch)) ++pos_.sent;
-  if (dead_) return;
+  if (stopped_) return;
   batch.flush();
-  if (batch.broken) give_up(pos_.head, IBV_WC_LOC_QP_OP_ERR);
+  if (batch.broken) fail_request(pos_.head, IBV_WC_LOC_QP_OP_ERR);
 }
 
 // False: it has to wait, and with it everything behind it.
@@ -188,7 +188,7 @@ bool Requester::transmit_send(uint64_t index, Batch* batch) {
 bool Requester::refuse_locally(uint64_t index) {
   for (uint64_t i = pos_.head; i < index; ++i)
     if (ring_.at(i).message || ring_.at(i).signaled) return false;
-  give_up(index, IBV_WC_LOC_PROT_ERR);
+  fail_request(index, IBV_WC_LOC_PROT_ERR);
   return false;
 }
 
@@ -243,11 +243,11 @@ void Requester::stage(uint64_t index, Note note, const Request& request, const S
     numbered.confirmed = *confirmed;
     numbered.flags |= kConfirms;
   }
-  uint8_t* const staged = outbox_->request_staging(number);
+  uint8_t* const staged = outbox_->staging().request(number);
   encode(numbered, staged);
   encode_segments(segments, count, staged + kHeaderBytes);
   ibv_send_wr* const wr = batch->add();
-  batch->own_sges()[0] = outbox_->request_sge(number, kHeaderBytes + count * kSegmentBytes);
+  batch->own_sges()[0] = outbox_->staging().sge(staged, kHeaderBytes + count * kSegmentBytes);
   // An announced SEND is completed by the write of its last note.
   wr->wr_id = outbox_->wr_id(note == Note::kReady ? Outbox::kInternal : ring_.slot_of(index));
   wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -259,12 +259,12 @@ void Requester::stage(uint64_t index, Note note, const Request& request, const S
 }
 
 void Requester::send_cleared() {
-  while (!announced_.empty() && !dead_) {
+  while (!announced_.empty() && !stopped_) {
     AnnouncedSends::Send& a = announced_.front();
     if (!a.cleared || outbox_->room() < a.count + 1u) return;
     const uint64_t index = window_.index_of(a.number);
     announced_.pop();
-    if (!write_data(index, a.segments.data(), a.count)) give_up(index, IBV_WC_REM_OP_ERR);
+    if (!write_data(index, a.segments.data(), a.count)) fail_request(index, IBV_WC_REM_OP_ERR);
   }
 }
 

@@ -49,7 +49,7 @@ class Requester {
   void on_confirmation(uint32_t number);
   // The peer has confirmed a message, and MRC has yet to complete it. Messages of the peer after a confirmation must
   // not overtake the completion: with RC the acknowledgement precedes them, too, and programs rely on it. [VRB-RSP-9]
-  bool behind() const { return pos_.head < window_.confirmed_end(); }
+  bool completion_due() const { return pos_.head < window_.confirmed_end(); }
   // Called from time to time: when the oldest message without an answer is the same as at the last call, the peer is
   // tested, because it may be gone. Returns whether there is a message without an answer. [VRB-REQ-7]
   bool keep_alive();
@@ -78,12 +78,12 @@ class Requester {
   bool write_data(uint64_t index, const Segment* segments, uint32_t count);
   void confirm(uint64_t number);
   void retire_before(uint64_t end);
-  void give_up_not_ready();
+  void fail_not_ready();
   void retire();
   void complete(SendRequest& e, ibv_wc_status status);
   void lend(uint64_t index);
   void set_deadline(uint64_t at);
-  void give_up(uint64_t index, ibv_wc_status status);
+  void fail_request(uint64_t index, ibv_wc_status status);
 
   Link* const link_;
   Outbox* const outbox_;
@@ -100,7 +100,7 @@ class Requester {
   uint32_t covered_ = 0;  // requests that the next completion covers
 
   MessageWindow window_;
-  uint64_t watched_ = 0;  // number of the oldest message without an answer at the last keep_alive(); 0: none
+  uint64_t oldest_at_check_ = 0;  // number of the oldest message without an answer at the last keep_alive(); 0: none
   AnnouncedSends announced_;
   struct {
     uint32_t reads = 1;
@@ -114,7 +114,7 @@ class Requester {
     uint64_t deadline = UINT64_MAX;
     bool over = false;  // it has passed; requests before the message are not confirmed yet
   } not_ready_;
-  bool dead_ = false;
+  bool stopped_ = false;
 };
 
 // The time of an RNR timer code, IBTA table 45, in nanoseconds.

@@ -41,7 +41,7 @@ uint64_t rnr_time(uint8_t code) {
 
 void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
   outbox_->on_completion(slot);
-  if (dead_) return;
+  if (stopped_) return;
   const uint64_t index = Outbox::is_internal(slot) ? pos_.sent : ring_.index_of(slot, pos_.head);
   if (status != IBV_WC_SUCCESS) {
     // Completions come in order, so MRC has completed every WRITE before the first request that fails.
@@ -50,15 +50,15 @@ void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
     // [VRB-MBX-3]
     if (index < pos_.sent && ring_.at(index).message && status == IBV_WC_REM_ACCESS_ERR)
       status = IBV_WC_REM_INV_REQ_ERR;
-    uint64_t culprit = index;
+    uint64_t failed = index;
     if (slot == Outbox::kTest) {
-      culprit = pos_.head;  // [VRB-REQ-7]
+      failed = pos_.head;  // [VRB-REQ-7]
     } else if (slot == Outbox::kInternal) {
-      culprit = !announced_.empty() ? window_.index_of(announced_.front().number) : pos_.head;
+      failed = !announced_.empty() ? window_.index_of(announced_.front().number) : pos_.head;
     }
     if (Outbox::is_internal(slot) && status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
     retire_before(window_.confirmed_end());
-    give_up(std::max(culprit, pos_.head), status);
+    fail_request(std::max(failed, pos_.head), status);
     return;
   }
   if (Outbox::is_internal(slot) || index >= pos_.sent) return;
@@ -80,17 +80,17 @@ void Requester::confirm(uint64_t number) {
 
 void Requester::on_confirmation(uint32_t number) {
   const uint64_t full = window_.extend(number);
-  if (dead_ || !window_.outstanding(full)) return;  // older than the known one
+  if (stopped_ || !window_.outstanding(full)) return;  // older than the known one
   confirm(full);
   retire();
-  give_up_not_ready();
+  fail_not_ready();
 }
 
 void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t now) {
-  if (dead_) return;
+  if (stopped_) return;
   const uint64_t number = window_.extend(note.number);
   if (!window_.outstanding(number)) {
-    if (note.note != Note::kNotReady) give_up(pos_.head, IBV_WC_BAD_RESP_ERR);
+    if (note.note != Note::kNotReady) fail_request(pos_.head, IBV_WC_BAD_RESP_ERR);
     return;
   }
   const uint64_t index = window_.index_of(number);
@@ -107,7 +107,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
         if (placed.outcome == Access::kGone) link_->report_gone(placed);
         confirm(number - 1);
         retire_before(index);
-        give_up(index, IBV_WC_LOC_PROT_ERR);
+        fail_request(index, IBV_WC_LOC_PROT_ERR);
         return;
       }
       confirm(number);
@@ -121,7 +121,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
       AnnouncedSends::Send* const found = announced_.find(number);
       const uint32_t count = get32(reply);
       if (found == nullptr || found->cleared || count > kMaxSegments) {
-        give_up(index, IBV_WC_BAD_RESP_ERR);
+        fail_request(index, IBV_WC_BAD_RESP_ERR);
         return;
       }
       decode_segments(reply + kClearHeaderBytes, count, found->segments.data());
@@ -132,7 +132,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
     case Note::kRefused:
       confirm(number - 1);
       retire_before(index);
-      give_up(index, static_cast<ibv_wc_status>(note.argument));
+      fail_request(index, static_cast<ibv_wc_status>(note.argument));
       return;
     case Note::kNotReady:
       if (limits_.rnr_retry < 7) {
@@ -143,11 +143,11 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
       }
       return;
     default:
-      give_up(pos_.head, IBV_WC_BAD_RESP_ERR);
+      fail_request(pos_.head, IBV_WC_BAD_RESP_ERR);
       return;
   }
   retire();
-  give_up_not_ready();
+  fail_not_ready();
 }
 
 void Requester::set_deadline(uint64_t at) {
@@ -157,26 +157,26 @@ void Requester::set_deadline(uint64_t at) {
 }
 
 void Requester::tick(uint64_t now) {
-  if (dead_ || not_ready_.deadline > now) return;
+  if (stopped_ || not_ready_.deadline > now) return;
   set_deadline(UINT64_MAX);
   not_ready_.over = window_.outstanding(not_ready_.number);
-  give_up_not_ready();
+  fail_not_ready();
 }
 
 // Messages before the one without a receive request may be under way: an announced SEND whose data is not there, or a
 // confirmation. They succeed first. [VRB-REQ-6]
-void Requester::give_up_not_ready() {
-  if (dead_ || !not_ready_.over || window_.confirmed() + 1 != not_ready_.number) return;
+void Requester::fail_not_ready() {
+  if (stopped_ || !not_ready_.over || window_.confirmed() + 1 != not_ready_.number) return;
   const uint64_t index = window_.index_of(not_ready_.number);
   retire_before(index);
-  give_up(index, IBV_WC_RNR_RETRY_EXC_ERR);
+  fail_request(index, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
 bool Requester::keep_alive() {
-  const uint64_t oldest = dead_ ? 0 : window_.oldest();
-  const bool overdue = oldest != 0 && oldest == watched_;
-  watched_ = oldest;
-  if (overdue && !outbox_->test_peer()) give_up(pos_.head, IBV_WC_LOC_QP_OP_ERR);
+  const uint64_t oldest = stopped_ ? 0 : window_.oldest();
+  const bool overdue = oldest != 0 && oldest == oldest_at_check_;
+  oldest_at_check_ = oldest;
+  if (overdue && !outbox_->test_peer()) fail_request(pos_.head, IBV_WC_LOC_QP_OP_ERR);
   return oldest != 0;
 }
 
@@ -216,22 +216,22 @@ void Requester::lend(uint64_t index) {
   if (index >= pos_.sent || e.inlined || only_receives(e.opcode)) return;
   const ibv_sge* const sges = ring_.sges_of(index);
   for (uint32_t i = 0; i < e.num_sge; ++i)
-    outbox_->lend_to_the_end(keys_->lend(sges[i].lkey, sges[i].addr, sges[i].length, 0, shape_.domain));
+    outbox_->lend_until_drop(keys_->lend(sges[i].lkey, sges[i].addr, sges[i].length, 0, shape_.domain));
 }
 
 // The request at `index` fails, everything else that is not done is flushed. Earlier requests are flushed, too, when
 // their outcome can no longer be determined. Only a queue pair without a request to complete has an event. [VRB-EVT-1]
-void Requester::give_up(uint64_t index, ibv_wc_status status) {
-  if (dead_) return;
-  dead_ = true;
+void Requester::fail_request(uint64_t index, ibv_wc_status status) {
+  if (stopped_) return;
+  stopped_ = true;
   const bool completes = pos_.head != pos_.tail;
   not_ready_.over = false;
   while (pos_.head != pos_.tail) {
     SendRequest& e = ring_.at(pos_.head);
-    const bool culprit = pos_.head == index;
+    const bool failed = pos_.head == index;
     lend(pos_.head++);
     ++covered_;
-    complete(e, culprit ? status : IBV_WC_WR_FLUSH_ERR);
+    complete(e, failed ? status : IBV_WC_WR_FLUSH_ERR);
   }
   pos_.sent = pos_.head;
   set_deadline(UINT64_MAX);
@@ -239,8 +239,8 @@ void Requester::give_up(uint64_t index, ibv_wc_status status) {
 }
 
 void Requester::flush() {
-  if (!dead_) retire_before(window_.confirmed_end());
-  dead_ = true;
+  if (!stopped_) retire_before(window_.confirmed_end());
+  stopped_ = true;
   not_ready_.over = false;
   while (pos_.head != pos_.tail) {
     SendRequest& e = ring_.at(pos_.head);
@@ -256,13 +256,13 @@ void Requester::reset() {
   pos_ = {};
   covered_ = 0;
   window_ = {};
-  watched_ = 0;
+  oldest_at_check_ = 0;
   reads_ = 0;
   set_deadline(UINT64_MAX);
   not_ready_.over = false;
   announced_.clear();
   slots_.clear();
-  dead_ = false;
+  stopped_ = false;
 }
 
 }  // namespace mrc::shim

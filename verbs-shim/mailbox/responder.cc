@@ -8,73 +8,53 @@
 
 namespace mrc::shim {
 
-namespace {
-
-uint32_t following(uint32_t number) {
-  return (number + 1) & kNumberMask;
-}
-
-}  // namespace
-
 Responder::Responder(Link* link, Outbox* outbox, KeyTable* keys, const Shape& shape)
-    : link_(link), outbox_(outbox), keys_(keys), shape_(shape) {
-  uint64_t n = 1;
-  while (n < kWindow + shape.immediates) n *= 2;
-  mask_ = n - 1;
-  ring_.reset(new Entry[n]);
-}
-
-bool Responder::push(const Entry& entry) {
-  if (tail_ - head_ > mask_) return false;
-  at(tail_++) = entry;
-  return true;
-}
+    : link_(link), outbox_(outbox), keys_(keys), shape_(shape), requests_(kWindow + shape.immediates) {}
 
 void Responder::on_write_imm(const ibv_wc& wc) {
-  if (dead_) return;
-  Entry e;
-  e.with_imm = e.solicited = true;
-  e.length = wc.byte_len;
-  e.imm = wc.imm_data;
-  push(e);  // MRC has at most as many of them as it has receive requests
+  if (stopped_) return;
+  ArrivedRequest arrived;
+  arrived.with_imm = arrived.solicited = true;
+  arrived.length = wc.byte_len;
+  arrived.imm = wc.imm_data;
+  requests_.push(arrived);  // MRC has at most as many of them as it has receive requests
   run();
 }
 
 void Responder::on_note(const Immediate& note, const uint8_t* mailbox) {
-  if (dead_) return;
+  if (stopped_) return;
   mailbox_ = mailbox;
   if (note.note == Note::kFinish) {
-    for (uint64_t i = head_; i != match_; ++i)
-      if (at(i).note == Note::kReady && at(i).number == note.number) at(i).done = true;
+    requests_.finish(note.number);
     run();
     return;
   }
-  Entry e;
-  e.note = note.note;
-  e.number = note.number;
+  ArrivedRequest arrived;
+  arrived.note = note.note;
+  arrived.number = note.number;
   const Request request = decode_request(mailbox + request_offset(note.number));
-  e.length = request.length;
-  if (note.note < Note::kSend || note.note > Note::kAtomic || note.number != expected_ || request.note != note.note ||
-      request.number != note.number || !push(e)) {
+  arrived.length = request.length;
+  if (note.note < Note::kSend || note.note > Note::kAtomic || note.number != sequence_.expected() ||
+      request.note != note.note || request.number != note.number || !requests_.push(arrived)) {
     refuse(note.number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     return;
   }
-  expected_ = following(expected_);
+  sequence_.arrive();
   run();
 }
 
 bool Responder::run() {
   starved_ = false;
-  while (match_ != tail_ && !dead_ && !link_->holds() && match(&at(match_))) {
-    ++match_;
+  while (requests_.has_unmatched() && !stopped_ && !link_->completion_due() && match(&requests_.unmatched())) {
+    requests_.set_matched();
     complete();
   }
-  if (!dead_) complete();
+  if (!stopped_) complete();
   return starved_;
 }
 
 // False: it has to wait. [VRB-RSP-1] [VRB-RSP-2]
-bool Responder::match(Entry* e) {
+bool Responder::match(ArrivedRequest* e) {
   if (e->note == Note::kNone) {
     Receive receive;
     if (!link_->take_receive(&receive)) {
@@ -87,18 +67,18 @@ bool Responder::match(Entry* e) {
   }
   const Request request = decode_request(mailbox_ + request_offset(e->number));
   if (e->note == Note::kSend || e->note == Note::kReady) return match_send(e, request);
-  if (head_ != match_) return false;  // earlier requests are not complete
+  if (requests_.has_matched()) return false;  // earlier requests are not complete
   return e->note == Note::kRead ? read(*e, request) && (e->done = true) : atomic(*e, request) && (e->done = true);
 }
 
-bool Responder::match_send(Entry* e, const Request& request) {
+bool Responder::match_send(ArrivedRequest* e, const Request& request) {
   if (outbox_->room() == 0) return false;
   Receive receive;
   if (!link_->take_receive(&receive)) {
     starved_ = true;
-    if (told_not_ready_ == e->number) return false;
+    if (not_ready_sent_ == e->number) return false;
     flush_ack();  // the peer may give up at once: what was carried out succeeds first
-    if (outbox_->note({Note::kNotReady, rnr_timer_, e->number})) told_not_ready_ = e->number;
+    if (outbox_->note({Note::kNotReady, attributes_.rnr_timer, e->number})) not_ready_sent_ = e->number;
     return false;
   }
   e->wr_id = receive.wr_id;
@@ -118,26 +98,8 @@ bool Responder::match_send(Entry* e, const Request& request) {
     const uint8_t* data = mailbox_ + request_offset(e->number) + kHeaderBytes;
     placed = keys_->scatter(receive.sges, receive.num_sge, data, e->length, shape_.domain);
     e->done = placed.outcome == Access::kDone;
-  } else {
-    Segment segments[kMaxSegments];
-    uint32_t count = 0;
-    uint64_t left = e->length;
-    bool fits = true;
-    for (int i = 0; i < receive.num_sge && left > 0 && fits; ++i) {
-      ibv_sge sge = receive.sges[i];
-      sge.length = static_cast<uint32_t>(std::min<uint64_t>(sge.length, left));
-      if (sge.length == 0) continue;
-      const std::optional<Segment> segment = keys_->landing(sge, shape_.domain);
-      fits = segment.has_value();
-      if (fits) segments[count++] = *segment;
-      left -= sge.length;
-    }
-    if (fits) {
-      uint8_t* const staged = outbox_->reply_staging(e->number);
-      put32(staged, count);
-      encode_segments(segments, count, staged + kClearHeaderBytes);
-      if (outbox_->reply({Note::kClear, 0, e->number}, kClearHeaderBytes + count * kSegmentBytes)) return true;
-    }
+  } else if (announce_landing(*e, receive)) {
+    return true;
   }
   if (e->done) return true;
   finish(*e, IBV_WC_LOC_PROT_ERR);
@@ -146,16 +108,36 @@ bool Responder::match_send(Entry* e, const Request& request) {
   return false;
 }
 
+// The destination of an announced SEND's data. False: its memory does not admit it, or the connection is lost.
+bool Responder::announce_landing(const ArrivedRequest& e, const Receive& receive) {
+  Segment segments[kMaxSegments];
+  uint32_t count = 0;
+  uint64_t left = e.length;
+  for (int i = 0; i < receive.num_sge && left > 0; ++i) {
+    ibv_sge sge = receive.sges[i];
+    sge.length = static_cast<uint32_t>(std::min<uint64_t>(sge.length, left));
+    if (sge.length == 0) continue;
+    const std::optional<Segment> segment = keys_->landing(sge, shape_.domain);
+    if (!segment) return false;
+    segments[count++] = *segment;
+    left -= sge.length;
+  }
+  uint8_t* const staged = outbox_->staging().reply(e.number);
+  put32(staged, count);
+  encode_segments(segments, count, staged + kClearHeaderBytes);
+  return outbox_->reply({Note::kClear, 0, e.number}, kClearHeaderBytes + count * kSegmentBytes);
+}
+
 // Writes the data of a READ to its destination, then the note that it is in place. The peer's READ is over when the
 // note has arrived, and with it the application's claim to the memory; but MRC may have to send the data once more if
 // the acknowledgement is lost. So the memory is lent until MRC has completed the note. [VRB-RSP-4] [VRB-RSP-10]
-bool Responder::read(const Entry& e, const Request& request) {
+bool Responder::read(const ArrivedRequest& e, const Request& request) {
   if (request.segments > kMaxSegments) {
     refuse(e.number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
     return false;
   }
   Loan loan;
-  if (request.length > 0 && (access_ & IBV_ACCESS_REMOTE_READ) != 0)
+  if (request.length > 0 && (attributes_.access & IBV_ACCESS_REMOTE_READ) != 0)
     loan = keys_->lend(request.rkey, request.remote_addr, request.length, IBV_ACCESS_REMOTE_READ, shape_.domain);
   if (request.length > 0 && loan == nullptr) {
     refuse(e.number, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
@@ -180,11 +162,11 @@ bool Responder::read(const Entry& e, const Request& request) {
     left -= n;
   }
   if (!outbox_->note({Note::kReadDone, 0, e.number}, std::move(loan))) return false;
-  acknowledged_ = e.number;
+  sequence_.acknowledge(e.number);
   return true;
 }
 
-bool Responder::atomic(const Entry& e, const Request& request) {
+bool Responder::atomic(const ArrivedRequest& e, const Request& request) {
   if (outbox_->room() == 0) return false;
   if (request.remote_addr % sizeof(uint64_t) != 0) {
     refuse(e.number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
@@ -192,7 +174,7 @@ bool Responder::atomic(const Entry& e, const Request& request) {
   }
   uint64_t before = 0;
   Access done = {Access::kRefused};
-  if ((access_ & IBV_ACCESS_REMOTE_ATOMIC) != 0)
+  if ((attributes_.access & IBV_ACCESS_REMOTE_ATOMIC) != 0)
     done = keys_->atomic(request.rkey, request.remote_addr, shape_.domain, request, &before);
   if (done.outcome == Access::kRefused) {
     refuse(e.number, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
@@ -203,33 +185,33 @@ bool Responder::atomic(const Entry& e, const Request& request) {
     refuse(e.number, IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL);
     return false;
   }
-  put64(outbox_->reply_staging(e.number), before);
+  put64(outbox_->staging().reply(e.number), before);
   if (!outbox_->reply({Note::kAtomicDone, 0, e.number}, sizeof before)) return false;
-  acknowledged_ = e.number;
+  sequence_.acknowledge(e.number);
   return true;
 }
 
 void Responder::complete() {
-  while (head_ != match_ && at(head_).done) {
-    const Entry& e = at(head_++);
+  while (requests_.has_matched() && requests_.matched().done) {
+    const ArrivedRequest& e = requests_.pop();
     if (e.note == Note::kNone) {
-      ++used_up_;
+      ++consumed_;
       finish(e, IBV_WC_SUCCESS);
     } else {
-      completed_ = e.number;
+      sequence_.complete(e.number);
       if (e.note == Note::kSend || e.note == Note::kReady) finish(e, IBV_WC_SUCCESS);
     }
   }
 }
 
-void Responder::finish(const Entry& e, ibv_wc_status status) {
+void Responder::finish(const ArrivedRequest& e, ibv_wc_status status) {
   ibv_wc wc{};
   wc.wr_id = e.wr_id;
   wc.status = status;
   wc.opcode = e.note == Note::kNone ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
   wc.byte_len = e.length;
   wc.qp_num = shape_.qpn;
-  wc.src_qp = source_qpn_;
+  wc.src_qp = attributes_.source_qpn;
   if (e.with_imm) {
     wc.wc_flags = IBV_WC_WITH_IMM;
     wc.imm_data = e.imm;
@@ -239,14 +221,13 @@ void Responder::finish(const Entry& e, ibv_wc_status status) {
 
 // [VRB-RSP-6]
 void Responder::flush_ack() {
-  if (!owes_ack()) return;
-  if (outbox_->note({Note::kAck, 0, completed_})) acknowledged_ = completed_;
+  if (ack_due() && outbox_->note({Note::kAck, 0, sequence_.completed()})) sequence_.acknowledge(sequence_.completed());
 }
 
 // The peer is notified, and no more requests are carried out. [VRB-RSP-5]
 void Responder::refuse(uint32_t number, ibv_wc_status status, ibv_event_type event) {
-  if (dead_) return;
-  dead_ = true;
+  if (stopped_) return;
+  stopped_ = true;
   outbox_->note({Note::kRefused, static_cast<uint8_t>(status), number});
   link_->fail(event);
 }
@@ -254,34 +235,29 @@ void Responder::refuse(uint32_t number, ibv_wc_status status, ibv_event_type eve
 // Everything before the first request that is not carried out was, so this one is refused. With SENDs alone there is no
 // refusal: the peers of programs that end often have some left that do not matter, and would report errors.
 void Responder::abandon() {
-  if (dead_) return;
-  const Entry* first = nullptr;
-  bool awaited = false;
-  for (uint64_t i = head_; i != tail_; ++i) {
-    const Entry& e = at(i);
-    if (e.done || e.note == Note::kNone) continue;
-    if (first == nullptr) first = &e;
-    awaited |= e.note == Note::kRead || e.note == Note::kAtomic;
-  }
-  if (!awaited) return;
-  dead_ = true;
+  if (stopped_) return;
+  const ArrivedRequest* const first = requests_.first_if_answer_is_due();
+  if (first == nullptr) return;
+  stopped_ = true;
   outbox_->note({Note::kRefused, IBV_WC_REM_OP_ERR, first->number});
 }
 
 void Responder::flush() {
-  dead_ = true;
-  for (; head_ != match_; ++head_)
-    if (at(head_).note == Note::kReady || at(head_).note == Note::kNone) finish(at(head_), IBV_WC_WR_FLUSH_ERR);
-  head_ = match_ = tail_;
+  stopped_ = true;
+  while (requests_.has_matched()) {
+    const ArrivedRequest& e = requests_.pop();
+    if (e.note == Note::kReady || e.note == Note::kNone) finish(e, IBV_WC_WR_FLUSH_ERR);
+  }
+  requests_.clear();
   starved_ = false;
 }
 
 void Responder::reset() {
-  head_ = match_ = tail_ = 0;
-  expected_ = 1;
-  completed_ = acknowledged_ = used_up_ = 0;
-  told_not_ready_ = UINT32_MAX;
-  starved_ = dead_ = false;
+  requests_.clear();
+  sequence_ = {};
+  consumed_ = 0;
+  not_ready_sent_ = UINT32_MAX;
+  starved_ = stopped_ = false;
 }
 
 }  // namespace mrc::shim

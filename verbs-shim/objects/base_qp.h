@@ -69,6 +69,7 @@ class BaseQp {
   BaseQp(Context* context, const ibv_qp_init_attr_ex& init);
   virtual ~BaseQp();
   void fill_handle(uint32_t qpn);
+  void set_state(ibv_qp_state to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { state_ = handle_.base.qp_base.state = to; }
   void forget_async_events();
 
   Context* const context_;

@@ -40,21 +40,18 @@ int Channel::get(Cq** cq) {
     Context* const context;
   } sleeper(context_);
   for (;;) {
-    context_->api().mrc_req_notify_cq(context_->pump_cq(), 0);
+    context_->pump_queue().request_event();
     context_->pump();
     if ((*cq = take()) != nullptr) return 0;
-    pollfd wait[2] = {{events.fd(), POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}};
+    pollfd wait[2] = {{events.fd(), POLLIN, 0}, {context_->pump_queue().fd(), POLLIN, 0}};
     // Another thread may take the event that this one waits for, so it checks again periodically.
-    constexpr timespec kLookAgain = {0, 20'000'000};
+    constexpr timespec kRecheck = {0, 20'000'000};
     // Where the thread can be cancelled. Of armed CQs of the device only the pump's is waited for here.
-    if (context_->api().mrc_soft_wait(context_->mrc(), wait, 2, &kLookAgain, 1) < 0) {
+    if (context_->api().mrc_soft_wait(context_->mrc(), wait, 2, &kRecheck, 1) < 0) {
       if (environment::ends_wait(errno)) return errno;
       continue;
     }
-    mrc_cq* pumped;
-    void* unused;
-    if (context_->api().mrc_get_cq_event(context_->pump_channel(), &pumped, &unused) == 0)
-      context_->api().mrc_ack_cq_events(pumped, 1);
+    context_->pump_queue().take_event();
   }
 }
 

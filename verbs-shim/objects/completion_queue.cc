@@ -84,7 +84,7 @@ void Cq::purge(const BaseQp* owner) {
 }
 
 void Cq::set_arm(Arm arm) {
-  context_->count_armed((arm != Arm::kNot ? 1 : 0) - (arm_ != Arm::kNot ? 1 : 0));
+  context_->activity().count_armed((arm != Arm::kNot ? 1 : 0) - (arm_ != Arm::kNot ? 1 : 0));
   arm_ = arm;
 }
 

@@ -18,13 +18,10 @@
 #include "progress/progress_thread.h"
 #include "progress/settle.h"
 #include "settings/log.h"
-#include "thread_mark.h"
 
 namespace mrc::shim {
 
 namespace {
-
-constexpr int kFirstCompletions = 1024;
 
 Mutex open_mutex;
 std::atomic<uint32_t> opened_in{UINT32_MAX};   // the last process that opened a device, as fork_count
@@ -46,16 +43,12 @@ Context* Context::of(const ibv_context* context) {
 }
 
 Context::Context(const Provider& api, ibv_device* device, ibv_context* soft)
-    : api_(api), soft_(soft), keys_(&Mr::make_landing, api.mrc_soft_guarded_access) {
+    : device_(api, soft), pump_queue_(api), keys_(&Mr::make_landing, api.mrc_soft_guarded_access) {
   fill_handle(device);
 }
 
 Context::~Context() {
   stop_progress();
-  if (pump_cq_ != nullptr) api_.mrc_destroy_cq(pump_cq_);
-  if (pump_channel_ != nullptr) api_.mrc_destroy_comp_channel(pump_channel_);
-  if (mrc_ != nullptr) api_.mrc_destroy_context(mrc_);
-  api_.mrc_soft_close_device(soft_);
   if (verbs()->cmd_fd >= 0) ::close(verbs()->cmd_fd);
   pthread_mutex_destroy(&verbs()->mutex);
 }
@@ -71,23 +64,16 @@ void Context::fill_handle(ibv_device* device) {
   // without access: libibverbs cannot send it anything if it gets one of our contexts (EBADF). [VRB-REF-1]
   c->cmd_fd = ::open("/dev/null", O_PATH | O_CLOEXEC);
   c->async_fd = async.fd();
-  c->num_comp_vectors = soft_->num_comp_vectors;
+  c->num_comp_vectors = soft()->num_comp_vectors;
   c->abi_compat = __VERBS_ABI_IS_EXTENDED;
   pthread_mutex_init(&c->mutex, nullptr);
   fill_ops(&handle_.verbs);
 }
 
 bool Context::start() {
-  mrc_context_attr attr = {MRC_API_VER_USED, 0};
-  mrc_ = api_.mrc_create_context(soft_, &attr);
-  if (mrc_ == nullptr || api_.mrc_create_comp_channel(mrc_, &pump_channel_) != 0) return false;
-  const MutexLock lock(pump_mutex_);
-  api_.mrc_get_comp_channel_fd(pump_channel_, &pump_fd_);
-  fcntl(pump_fd_, F_SETFL, fcntl(pump_fd_, F_GETFL) | O_NONBLOCK);
-  fcntl(soft_->async_fd, F_SETFL, fcntl(soft_->async_fd, F_GETFL) | O_NONBLOCK);
-  pump_cq_ = api_.mrc_create_cq(mrc_, kFirstCompletions, this, pump_channel_, 0);
-  completions_room_ = kFirstCompletions;
-  return pump_cq_ != nullptr && api_.mrc_soft_add_context_handle(soft_, verbs()) == 0;
+  if (!device_.create_context() || !pump_queue_.make(mrc(), this)) return false;
+  fcntl(soft()->async_fd, F_SETFL, fcntl(soft()->async_fd, F_GETFL) | O_NONBLOCK);
+  return api().mrc_soft_add_context_handle(soft(), verbs()) == 0;
 }
 
 Context* Context::open(ibv_device* device) {
@@ -123,8 +109,7 @@ void Context::settle() {
 // Another thread may destroy queue pairs at the same time.
 void Context::abandon() {
   const MutexLock lock(pump_mutex_);
-  for (BaseQp* qp : qps_)
-    if (qp != nullptr) qp->abandon();
+  qps_.for_each([](BaseQp* qp) { qp->abandon(); });
 }
 
 // The kernel ends the queue pairs of a device that is closed. In the error state they refuse what the peers send;
@@ -133,17 +118,16 @@ void Context::disconnect() {
   std::vector<BaseQp*> all;
   {
     const MutexLock lock(pump_mutex_);
-    all = qps_;
+    qps_.for_each([&all](BaseQp* qp) { all.push_back(qp); });
   }
   ibv_qp_attr error{};
   error.qp_state = IBV_QPS_ERR;
-  for (BaseQp* qp : all)
-    if (qp != nullptr) qp->modify(error, IBV_QP_STATE);
+  for (BaseQp* qp : all) qp->modify(error, IBV_QP_STATE);
 }
 
 int Context::close(Context* context) {
   context->settle();
-  if (const int error = context->api_.mrc_soft_remove_context_handle(context->verbs())) {
+  if (const int error = context->api().mrc_soft_remove_context_handle(context->verbs())) {
     log_error("ibv_close_device", "%s: an MRC context of it still exists; mrc_destroy_context comes first",
               context->verbs()->device->name);
     return error;
@@ -178,43 +162,28 @@ void Context::settle_all() {
 
 uint32_t Context::add(BaseQp* qp, uint32_t completions) {
   const MutexLock lock(pump_mutex_);
-  auto free = std::find(qps_.begin(), qps_.end(), nullptr);
-  if (free == qps_.end()) free = qps_.insert(free, nullptr);
-  {
-    const MutexLock deferred(deferred_mutex_);
-    for (std::vector<BaseQp*>* list : {&deferred_, &serving_})  // defer() must not need memory
-      if (list->capacity() < qps_.size()) list->reserve(2 * qps_.size());
-  }
+  const uint32_t id = qps_.free_id();
+  deferred_.reserve(qps_.ids());
   if (const int error = reserve(completions)) {
     errno = error;
     return UINT32_MAX;
   }
-  *free = qp;
-  return static_cast<uint32_t>(free - qps_.begin());
+  qps_.set(id, qp);
+  return id;
 }
 
 int Context::reserve(uint32_t completions) {
-  uint64_t room = completions_room_;
-  while (room < completions_wanted_ + completions) room *= 2;
-  if (room > completions_room_) {
-    if (const int error = api_.mrc_soft_resize_cq(pump_cq_, static_cast<int>(room))) return error;
-    completions_room_ = room;
-  }
-  completions_wanted_ += completions;
-  return 0;
+  return room_.reserve(completions, [this](uint64_t entries) { return pump_queue_.resize(entries); });
 }
 
 void Context::remove(uint32_t id, uint32_t completions) {
   unreserve(completions);
-  BaseQp* const qp = qps_[id];
-  qps_[id] = nullptr;
-  const MutexLock lock(deferred_mutex_);
-  deferred_.erase(std::remove(deferred_.begin(), deferred_.end(), qp), deferred_.end());
+  deferred_.remove(qps_.remove(id));
 }
 
 void Context::add_number(uint32_t qpn, BaseQp* qp) {
   const MutexLock lock(pump_mutex_);
-  by_number_[qpn] = qp;
+  qps_.set_number(qpn, qp);
 }
 
 void Context::start_progress() {
@@ -231,26 +200,19 @@ void Context::stop_progress() {
 }
 
 void Context::wake_progress() {
-  if (sleepers() > 0) return;
-  if (ProgressThread* const progress = waker_.load()) progress->wake(sleeper_.load() == environment::thread_mark());
+  if (activity_.sleepers() > 0) return;
+  if (ProgressThread* const progress = waker_.load()) progress->wake(activity_.slept_last());
 }
 
 void Context::begin_wait() {
-  sleeper_.store(environment::thread_mark());
-  sleepers_.fetch_add(1);
-  waits_.fetch_add(1);
+  activity_.begin_wait();
   if (ProgressThread* const progress = waker_.load()) progress->wake_if_asleep();
 }
 
 // The progress thread looks soon from now on.
 void Context::end_wait() {
-  sleepers_.fetch_sub(1);
+  activity_.end_wait();
   if (ProgressThread* const progress = waker_.load()) progress->wake(/*sleeper=*/true);
-}
-
-bool Context::may_sleep(uint64_t waits) {
-  const MutexLock lock(deferred_mutex_);
-  return deferred_.empty() && waits_.load() == waits;
 }
 
 }  // namespace mrc::shim

@@ -13,13 +13,19 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "mailbox/key_table.h"
 #include "mutex.h"
+#include "objects/completion_room.h"
 #include "objects/event_fd.h"
+#include "objects/pump_queue.h"
+#include "objects/qp_table.h"
+#include "objects/soft_device.h"
+#include "progress/application_activity.h"
+#include "progress/deferred_list.h"
 #include "progress/forks.h"
+#include "progress/settle_limit.h"
 #include "provider/provider.h"
 
 namespace mrc::shim {
@@ -41,28 +47,25 @@ class Context {
   static void settle_all();
 
   ibv_context* verbs() { return &handle_.verbs.context; }
-  ibv_context* soft() const { return soft_; }
-  mrc_context* mrc() const { return mrc_; }
-  mrc_cq* pump_cq() const { return pump_cq_; }
-  mrc_comp_channel* pump_channel() const { return pump_channel_; }
-  int pump_fd() const { return pump_fd_; }
-  const Provider& api() const { return api_; }
+  ibv_context* soft() const { return device_.soft(); }
+  mrc_context* mrc() const { return device_.mrc(); }
+  const Provider& api() const { return device_.api(); }
+  const PumpQueue& pump_queue() const { return pump_queue_; }
   KeyTable& keys() { return keys_; }
   // This is a copy in a child of fork: nothing moves in it, and requests are refused. [VRB-FRK-1]
-  bool inherited() const { return birth_.inherited(); }
+  bool inherited() const { return fork_generation_.inherited(); }
 
   // Completions are taken and served, unless another thread does it (`wait`: after it). Bounded work; true when
   // there were any.
   bool pump(bool wait = false) ABSL_LOCKS_EXCLUDED(pump_mutex_);
   // The same for the application's calls: the progress thread stays away while there are some.
   void poll() {
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    activity_.count_poll();
     pump();
   }
-  uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
   // The queue pair has work at the next pump(): confirmations to send, receive requests to return. Wakes
   // a progress thread that sleeps.
-  void defer(BaseQp* qp) ABSL_LOCKS_EXCLUDED(deferred_mutex_);
+  void defer(BaseQp* qp);
   // Queue pairs that waited for a receive request continue.
   void resume(std::vector<BaseQp*>* waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   Mutex& pump_mutex() ABSL_LOCK_RETURNED(pump_mutex_) { return pump_mutex_; }
@@ -73,35 +76,29 @@ class Context {
   void remove(uint32_t id, uint32_t completions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   // Room for the completions of a shared receive queue: 0, or an errno value.
   [[nodiscard]] int reserve(uint32_t completions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
-  void unreserve(uint32_t completions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_) {
-    completions_wanted_ -= completions;
-  }
+  void unreserve(uint32_t completions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_) { room_.release(completions); }
   // Datagram queue pairs on a shared receive queue, whose requests do not know the queue pair, by their own number.
   void add_number(uint32_t qpn, BaseQp* qp) ABSL_LOCKS_EXCLUDED(pump_mutex_);
-  void remove_number(uint32_t qpn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_) { by_number_.erase(qpn); }
+  void remove_number(uint32_t qpn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_) { qps_.remove_number(qpn); }
   // Serves all completions that there are. The caller holds no queue pair's lock.
   void drain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void count_child(int by) { children_.fetch_add(by); }
   void start_progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void wake_progress();
-  // Completion queues that are armed: a program may be waiting at the descriptor of a channel.
-  void count_armed(int by) { armed_.fetch_add(by); }
-  bool armed() const { return armed_.load() > 0; }
-  // A thread sleeps in ibv_get_cq_event, pumps itself, and takes the events of the MRC completion queue.
+  ApplicationActivity& activity() { return activity_; }
+  // Around a thread's sleep in ibv_get_cq_event.
   void begin_wait();
   void end_wait();
-  int sleepers() const { return sleepers_.load(); }
-  uint64_t waits() const { return waits_.load(); }  // that have begun
   // For the progress thread, after it has set its sleep flag: no work is left, and since `waits` no thread has
   // taken events.
-  bool may_sleep(uint64_t waits) ABSL_LOCKS_EXCLUDED(deferred_mutex_);
+  bool may_sleep(uint64_t waits) { return deferred_.empty() && activity_.waits() == waits; }
 
   EventQueue<ibv_async_event> async{/*shared=*/true};
   void raise(const ibv_async_event& event) { async.raise(event); }
   // From the MRC library to ours.
   void take_mrc_events() ABSL_LOCKS_EXCLUDED(pump_mutex_);
-  bool port_active() const;                // some plane is in service
-  std::atomic<uint64_t> overdue_until{0};  // some peer has not answered in time: settle_one_of_many()
+  bool port_active() const { return device_.port_active(); }  // some plane is in service
+  SettleLimit settle_limit;                                   // of settle_one_of_many()
   // Queue pairs with a running timer (receiver not ready).
   void count_timer(int by) { timers_.fetch_add(by); }
 
@@ -123,7 +120,6 @@ class Context {
   ~Context();
   bool start();
   bool serve_deferred() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
-  BaseQp* owner_of(const ibv_wc& wc) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);  // null: gone
   void dispatch(const ibv_wc* wcs, int n) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void dispatch_kind(CompletionKind kind, const ibv_wc* wcs, int n) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
   void abandon() ABSL_LOCKS_EXCLUDED(pump_mutex_);
@@ -133,31 +129,18 @@ class Context {
   void on_qp_event(uint32_t qpn, ibv_event_type type) ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void fill_handle(ibv_device* device);
 
-  const Birth birth_;
-  const Provider& api_;
-  ibv_context* const soft_;
-  mrc_context* mrc_ = nullptr;
-  mrc_comp_channel* pump_channel_ = nullptr;
-  mrc_cq* pump_cq_ = nullptr;
-  int pump_fd_ = -1;
+  const ForkGeneration fork_generation_;
+  SoftDevice device_;
+  PumpQueue pump_queue_;
   KeyTable keys_;
-  std::atomic<uint64_t> polls_{0};
+  ApplicationActivity activity_;
   std::atomic<int> children_{0};
-  std::atomic<int> armed_{0};
   std::atomic<int> timers_{0};
-  std::atomic<int> sleepers_{0};
-  std::atomic<uint64_t> waits_{0};
-  std::atomic<const void*> sleeper_{nullptr};  // the thread that slept last
-  std::atomic<bool> port_was_active_{true};
 
   Mutex pump_mutex_;
-  std::vector<BaseQp*> qps_ ABSL_GUARDED_BY(pump_mutex_);
-  std::unordered_map<uint32_t, BaseQp*> by_number_ ABSL_GUARDED_BY(pump_mutex_);
-  uint64_t completions_wanted_ ABSL_GUARDED_BY(pump_mutex_) = 0;
-  uint64_t completions_room_ ABSL_GUARDED_BY(pump_mutex_) = 0;
-  Mutex deferred_mutex_;
-  std::vector<BaseQp*> deferred_ ABSL_GUARDED_BY(deferred_mutex_);
-  std::vector<BaseQp*> serving_ ABSL_GUARDED_BY(pump_mutex_);
+  QpTable qps_ ABSL_GUARDED_BY(pump_mutex_);
+  CompletionRoom room_ ABSL_GUARDED_BY(pump_mutex_){PumpQueue::kFirstEntries};  // of the pump queue
+  DeferredList<BaseQp> deferred_;                                               // served under the pump mutex
   std::unique_ptr<ProgressThread> progress_ ABSL_GUARDED_BY(pump_mutex_);
   std::atomic<ProgressThread*> waker_{nullptr};  // the same, for threads that wake it without the lock
   Handle handle_;

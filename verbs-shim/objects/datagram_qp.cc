@@ -48,7 +48,7 @@ bool DatagramQp::make() {
   mrc_soft_ud_init_attr init{};
   init.pd = init_.pd;
   init.srq = srq_ != nullptr ? srq_->datagrams() : nullptr;
-  init.send_cq = init.recv_cq = context_->pump_cq();
+  init.send_cq = init.recv_cq = context_->pump_queue().cq();
   init.cap = init_.cap;
   init.sq_sig_all = init_.sq_sig_all;
   mrc_ = context_->api().mrc_soft_create_ud_qp(context_->mrc(), &init);
@@ -208,7 +208,7 @@ void DatagramQp::dispatch(const ibv_wc& in) {
   if (ending_) return;
   wc.vendor_err = 0;
   if (in.status != IBV_WC_SUCCESS && state_ != IBV_QPS_ERR) {
-    state_ = handle_.base.qp_base.state = IBV_QPS_ERR;
+    set_state(IBV_QPS_ERR);
     if (srq_ != nullptr) raise(IBV_EVENT_QP_LAST_WQE_REACHED);
   }
   push(received ? recv_cq_ : send_cq_, wc, received ? 0 : covered, in.vendor_err == MRC_SOFT_UD_SOLICITED);
@@ -226,7 +226,7 @@ int DatagramQp::modify(const ibv_qp_attr& attr, int mask) {
   if ((mask & IBV_QP_SQ_PSN) != 0) attr_.sq_psn = attr.sq_psn;
   if ((mask & IBV_QP_STATE) == 0) return 0;
   const ibv_qp_state from = state_;
-  state_ = handle_.base.qp_base.state = attr.qp_state;
+  set_state(attr.qp_state);
   if (state_ == IBV_QPS_ERR && from != IBV_QPS_ERR && srq_ != nullptr) raise(IBV_EVENT_QP_LAST_WQE_REACHED);
   if (state_ == IBV_QPS_RESET) {
     attr_ = ibv_qp_attr{};

@@ -12,7 +12,7 @@ namespace {
 
 // Far above retransmission timeouts: a peer that exists acknowledges within. Where one has not, what else is lent
 // probably is lent for it, too, and a program that ends need not wait as long for each region.
-constexpr uint64_t kLongestLoanNs = 2'000'000'000;
+constexpr uint64_t kMaxLoanNs = 2'000'000'000;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ ibv_pd* Pd::create(Context* context) {
   pd->context_ = context;
   pd->soft_ = soft;
   pd->handle_ = {{context->verbs(), soft->handle}, pd.get()};
-  if (!pd->make_known()) {
+  if (!pd->register_handle()) {
     const int error = errno;
     context->api().mrc_soft_dealloc_pd(soft);
     errno = error;
@@ -34,7 +34,7 @@ ibv_pd* Pd::create(Context* context) {
 }
 
 // [VRB-MRC-1]
-bool Pd::make_known() {
+bool Pd::register_handle() {
   return context_->api().mrc_soft_add_pd_handle(soft_, &handle_.base) == 0;
 }
 
@@ -44,7 +44,7 @@ ibv_pd* Pd::create_parent(Context* context, ibv_pd* of_pd) {
   pd->parent_ = of(of_pd)->root();
   pd->soft_ = pd->parent_->soft_;
   pd->handle_ = {{context->verbs(), of_pd->handle}, pd};
-  if (!pd->make_known()) {
+  if (!pd->register_handle()) {
     delete pd;
     return nullptr;
   }
@@ -114,7 +114,7 @@ int Mr::release() {
   // pair fails at the next attempt. [VRB-RSP-10]
   const std::weak_ptr<void> lent = context->keys().remove(soft_->lkey);
   settle_one_of_many(
-      context, [&lent] { return lent.expired(); }, kLongestLoanNs);
+      context, [&lent] { return lent.expired(); }, kMaxLoanNs);
   if (landing_ != nullptr) context->api().mrc_soft_dereg_mr(landing_);
   landing_ = nullptr;
   const int error = context->api().mrc_soft_dereg_mr(soft_);

@@ -27,7 +27,7 @@ class Pd {
     ibv_pd base;
     Pd* self;
   };
-  bool make_known();  // to the MRC functions
+  bool register_handle();  // to the MRC functions
   Context* context_ = nullptr;
   ibv_pd* soft_ = nullptr;
   Pd* parent_ = nullptr;

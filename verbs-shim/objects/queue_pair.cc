@@ -1,8 +1,6 @@
 // Making, destroying and serving a queue pair. Attributes and states are in queue_pair_modify.cc.
 #include "objects/queue_pair.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -14,83 +12,77 @@ namespace mrc::shim {
 
 namespace {
 
-constexpr uint32_t kMrcSlots = 32768;  // largest send queue of MRC
-constexpr size_t kQpMemory = kMailboxBytes + Outbox::kStagingBytes;
+constexpr uint32_t kMaxMrcSlots = 32768;   // of MRC's send queue
 constexpr uint64_t kMemoryWait = 1000000;  // nanoseconds from one attempt to post to the next
 
 }  // namespace
 
 Qp::Qp(Context* context, const ibv_qp_init_attr_ex& init)
     : BaseQp(context, init),
-      mrc_slots_(std::min(kMrcSlots, 2 * init.cap.max_send_wr + 6 * kWindow)),
-      immediates_(std::clamp(srq_ != nullptr ? kMaxImmediates : init.cap.max_recv_wr, 1u, kMaxImmediates)) {}
+      mrc_slots_(std::min(kMaxMrcSlots, 2 * init.cap.max_send_wr + 6 * kWindow)),
+      mrc_receives_(std::clamp(srq_ != nullptr ? kMaxImmediates : init.cap.max_recv_wr, 1u, kMaxImmediates)),
+      memory_(context->api()),
+      mrc_(context->api()) {}
 
 Qp::~Qp() {
-  if (mrc_ != nullptr) context_->api().mrc_destroy_qp(mrc_);
-  if (id_ != UINT32_MAX) {  // the making of it failed half-way
-    const MutexLock pump(context_->pump_mutex());
-    context_->remove(id_, completions());
-  }
-  if (staging_ != nullptr) context_->api().mrc_soft_dereg_mr(staging_);
-  if (memory_ != nullptr) munmap(memory_, kQpMemory);
+  mrc_.destroy();
+  if (id_ == UINT32_MAX) return;
+  const MutexLock pump(context_->pump_mutex());  // the making of it failed half-way
+  context_->remove(id_, completions());
 }
 
 // The maximum of the queue pair's entries in the MRC completion queue.
 uint32_t Qp::completions() const {
-  return mrc_slots_ + immediates_ + 4 * kWindow;
+  return mrc_slots_ + mrc_receives_ + 4 * kWindow;
 }
 
 bool Qp::make() {
-  const Provider& api = context_->api();
-  void* const memory =
-      mmap(nullptr, kQpMemory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return false;
-  memory_ = static_cast<uint8_t*>(memory);
-  uint8_t* const staging = memory_ + kMailboxBytes;
-  staging_ =
-      api.mrc_soft_reg_mr_iova(pd_->soft(), staging, Outbox::kStagingBytes, reinterpret_cast<uint64_t>(staging), 0);
-  if (staging_ == nullptr) return false;
+  if (!memory_.make(pd_->soft())) return false;
   id_ = context_->add(this, completions());
   if (id_ == UINT32_MAX) return false;
+  MrcQp mrc(context_->api());
+  const bool made = make_mrc(&mrc);
+  if (made) {
+    make_halves(mrc.number());
+    fill_handle(mrc.number());
+  }
+  const MutexLock lock(mutex_);
+  mrc_ = std::move(mrc);
+  return ready_ = made;
+}
 
+bool Qp::make_mrc(MrcQp* mrc) {
   const ibv_qp_cap& cap = init_.cap;
-  mrc_qp_init_attr mrc_init{};
-  mrc_init.qp_context = this;
-  mrc_init.send_cq = mrc_init.recv_cq = context_->pump_cq();
-  mrc_init.cap.max_send_wr = mrc_slots_;
-  mrc_init.cap.max_recv_wr = immediates_;
-  mrc_init.cap.max_send_sge = std::max(cap.max_send_sge, 1u) + 1;
-  mrc_init.cap.max_recv_sge = 1;
-  mrc_init.cap.max_inline_data = cap.max_inline_data > 0 ? cap.max_inline_data + kHeaderBytes : 0;
-  mrc_init.pd = pd_->soft();
-  mrc_ = api.mrc_create_qp(context_->mrc(), &mrc_init);
-  if (mrc_ == nullptr) return false;
-  api.mrc_get_qpn(mrc_, &qpn_);
-  mrc_qp_attr made{};
-  if (api.mrc_query_qp(mrc_, nullptr, 0, &made, MRC_QP_TIMEOUT, nullptr) != 0) return false;
-  packet_timeout_ = made.timeout;
-  // Independent of the access flags of the queue pair. [VRB-QP-2]
-  if (api.mrc_soft_set_mailbox(mrc_, memory_, kMailboxBytes, static_cast<uint64_t>(id_) << 32) != 0) return false;
+  mrc_qp_init_attr init{};
+  init.qp_context = this;
+  init.send_cq = init.recv_cq = context_->pump_queue().cq();
+  init.cap.max_send_wr = mrc_slots_;
+  init.cap.max_recv_wr = mrc_receives_;
+  init.cap.max_send_sge = std::max(cap.max_send_sge, 1u) + 1;
+  init.cap.max_recv_sge = 1;
+  init.cap.max_inline_data = cap.max_inline_data > 0 ? cap.max_inline_data + kHeaderBytes : 0;
+  init.pd = pd_->soft();
+  // The mailbox is independent of the access flags of the queue pair. [VRB-QP-2]
+  return mrc->create(context_->mrc(), &init) && mrc->set_mailbox(memory_.mailbox(), kMailboxBytes, tag());
+}
 
+void Qp::make_halves(uint32_t qpn) {
+  const ibv_qp_cap& cap = init_.cap;
   if (srq_ == nullptr) receives_ = std::make_unique<ReceiveQueue>(cap.max_recv_wr, cap.max_recv_sge);
-  outbox_ = std::make_unique<Outbox>(this, mrc_slots_, id_, staging, staging_->lkey);
+  outbox_ = std::make_unique<Outbox>(this, mrc_slots_, id_, memory_.staging());
   Requester::Shape sending;
   sending.max_wr = std::max(cap.max_send_wr, 1u);
   sending.max_sge = std::max(cap.max_send_sge, 1u);
   sending.max_inline = cap.max_inline_data;
   sending.signal_all = init_.sq_sig_all != 0;
-  sending.qpn = qpn_;
+  sending.qpn = qpn;
   sending.domain = pd_->root();
   requester_ = std::make_unique<Requester>(this, outbox_.get(), &context_->keys(), sending);
   Responder::Shape serving;
-  serving.immediates = immediates_;
-  serving.qpn = qpn_;
+  serving.immediates = mrc_receives_;
+  serving.qpn = qpn;
   serving.domain = pd_->root();
   responder_ = std::make_unique<Responder>(this, outbox_.get(), &context_->keys(), serving);
-  fill_handle(qpn_);
-  const MutexLock lock(mutex_);
-  made_ = true;
-  return true;
 }
 
 BaseQp* Qp::create(Context* context, ibv_qp_init_attr_ex* init) {
@@ -110,10 +102,9 @@ int Qp::destroy() {
   {
     const MutexLock pump(context_->pump_mutex());
     if (srq_ != nullptr) srq_->forget(this);
-    context_->api().mrc_destroy_qp(mrc_);
-    mrc_ = nullptr;
     {
       const MutexLock lock(mutex_);
+      mrc_.destroy();
       outbox_->drop();
     }
     context_->remove(id_, completions());
@@ -159,7 +150,7 @@ int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) {
     flush_receives();
   } else if (responder_->starved()) {
     responder_->run();
-    if (responder_->owes_ack() || responder_->used_up() > 0) context_->defer(this);
+    if (responder_->has_deferred_work()) context_->defer(this);
   }
   if (error != 0 && bad != nullptr) *bad = wr;
   return error;
@@ -170,107 +161,91 @@ void Qp::dispatch(const ibv_wc& wc) {
     const Immediate note = unpack(wc.imm_data);
     if (note.note < Note::kAck) {
       if (note.note != Note::kFinish) {
-        const Request request = decode_request(memory_ + request_offset(note.number));
-        if (!mrc_sends_ && mrc_alive_) start_sending(request.reply_psn);
+        const Request request = decode_request(memory_.mailbox() + request_offset(note.number));
+        if (mrc_.connected() && !mrc_.sends()) mrc_.start_sending(request.reply_psn);
         if ((request.flags & kConfirms) != 0) requester_->on_confirmation(request.confirmed);
       }
-      responder_->on_note(note, memory_);
+      responder_->on_note(note, memory_.mailbox());
     } else {
-      requester_->on_note(note, memory_, Context::now());
+      requester_->on_note(note, memory_.mailbox(), Context::now());
     }
   } else if ((wc.opcode & IBV_WC_RECV) != 0) {
     if (wc.status == IBV_WC_SUCCESS) responder_->on_write_imm(wc);
   } else {
     // No request was the reason.
-    if (wc.status == IBV_WC_WR_FLUSH_ERR && mrc_alive_ && state_ != IBV_QPS_ERR) awaits_event_ = true;
+    if (wc.status == IBV_WC_WR_FLUSH_ERR && mrc_.connected() && state_ != IBV_QPS_ERR) awaits_event_ = true;
     requester_->on_completion(static_cast<uint32_t>(wc.wr_id), wc.status);
-    if (kill_later_ && outbox_->own_in_flight() == 0) kill_mrc();
+    if (mrc_error_pending_ && outbox_->own_in_flight() == 0) fail_mrc();
   }
 }
 
-// What could not go before may go now.
-void Qp::go_on() {
+// Continues what had to wait in both halves.
+void Qp::advance() {
   if (state_ == IBV_QPS_RTS) requester_->advance();
   if (state_ != IBV_QPS_ERR) responder_->run();
 }
 
 // After a batch.
 void Qp::end() {
-  go_on();
-  if (responder_->used_up() * 2 >= immediates_) give_receives(responder_->take_used_up());
-  if (responder_->owes_ack() || responder_->used_up() > 0) context_->defer(this);
+  advance();
+  if (responder_->consumed() * 2 >= mrc_receives_) post_mrc_receives(responder_->take_consumed());
+  if (responder_->has_deferred_work()) context_->defer(this);
   mutex_.unlock();
 }
 
 void Qp::serve() {
   const MutexLock lock(mutex_);
-  if (const uint32_t n = responder_->take_used_up()) give_receives(n);
+  if (const uint32_t n = responder_->take_consumed()) post_mrc_receives(n);
   responder_->flush_ack();
-  if (responder_->owes_ack() || responder_->used_up() > 0) context_->defer(this);  // no room or memory: once more
+  if (responder_->has_deferred_work()) context_->defer(this);  // no room or memory: once more
 }
 
-void Qp::give_receives(uint32_t n) {
-  if (!mrc_alive_) return;
-  ibv_recv_wr wrs[32];
-  while (n > 0) {
-    const uint32_t now = std::min<uint32_t>(n, 32);
-    for (uint32_t i = 0; i < now; ++i) {
-      wrs[i] = ibv_recv_wr{};
-      wrs[i].wr_id = static_cast<uint64_t>(id_) << 32;
-      wrs[i].next = i + 1 < now ? &wrs[i + 1] : nullptr;
-    }
-    ibv_recv_wr* bad;
-    if (context_->api().mrc_post_recv(mrc_, wrs, &bad) != 0) {
-      // No memory: once more. Any other error means that the MRC queue pair has failed.
-      if (errno == ENOMEM) responder_->return_used_up(n - static_cast<uint32_t>(bad - wrs));
-      return;
-    }
-    n -= now;
-  }
+void Qp::post_mrc_receives(uint32_t n) {
+  responder_->return_consumed(mrc_.post_receives(n, tag()));
 }
 
 void Qp::tick(uint64_t now) {
   const MutexLock lock(mutex_);
-  if (!made_) return;
+  if (!ready_) return;
   requester_->tick(now);
-  if (!outbox_->waits()) return;
+  if (!outbox_->waits_for_memory()) return;
   if (!outbox_->retry()) {
     fail(IBV_EVENT_QP_FATAL);
-    if (kill_later_) kill_mrc();
-  } else if (!outbox_->waits()) {
-    go_on();
+    if (mrc_error_pending_) fail_mrc();
+  } else if (!outbox_->waits_for_memory()) {
+    advance();
   }
 }
 
 uint64_t Qp::deadline() {
   const MutexLock lock(mutex_);
-  if (!made_) return UINT64_MAX;
-  return outbox_->waits() ? Context::now() + kMemoryWait : requester_->deadline();
+  if (!ready_) return UINT64_MAX;
+  return outbox_->waits_for_memory() ? Context::now() + kMemoryWait : requester_->deadline();
 }
 
 bool Qp::keep_alive() {
   const MutexLock lock(mutex_);
-  return made_ && state_ == IBV_QPS_RTS && requester_->keep_alive();
+  return ready_ && state_ == IBV_QPS_RTS && requester_->keep_alive();
 }
 
 bool Qp::settled() {
   const MutexLock lock(mutex_);
-  if (!mrc_alive_ || !mrc_sends_) return true;
-  return !responder_->owes_ack() && outbox_->own_in_flight() == 0;
+  if (!mrc_.sends()) return true;
+  return !responder_->ack_due() && outbox_->own_in_flight() == 0;
 }
 
 void Qp::abandon() {
   const MutexLock lock(mutex_);
-  if (made_ && mrc_alive_ && mrc_sends_) responder_->abandon();
+  if (ready_ && mrc_.sends()) responder_->abandon();
 }
 
 bool Qp::confirmed() {
   const MutexLock lock(mutex_);
-  return !mrc_alive_ || !mrc_sends_ || !responder_->owes_ack();
+  return !mrc_.sends() || !responder_->ack_due();
 }
 
 int Qp::post(ibv_send_wr* list, ibv_send_wr** bad) {
-  return context_->api().mrc_post_send(mrc_, list, bad);
+  return mrc_.post(list, bad);
 }
 
 void Qp::complete_send(const ibv_wc& wc, uint32_t slots) {
@@ -302,25 +277,25 @@ void Qp::report_gone(const Access& a) {
   log_error("ibv_reg_mr",
             "queue pair 0x%x fails: address 0x%llx of the registered region 0x%llx of %llu bytes (key 0x%x) cannot be "
             "written any more; deregister memory before it is unmapped, truncated or protected",
-            qpn_, static_cast<unsigned long long>(a.address), static_cast<unsigned long long>(a.region),
+            verbs()->qp_num, static_cast<unsigned long long>(a.address), static_cast<unsigned long long>(a.region),
             static_cast<unsigned long long>(a.length), a.key);
 }
 
 void Qp::fail(std::optional<ibv_event_type> event) {
   if (state_ == IBV_QPS_ERR) return;
   if (event && !awaits_event_) raise(*event);
-  die();
+  enter_error_state();
 }
 
 // A request of the peer was refused, or memory is gone. Where a completion has told the reason there is no event.
 // [VRB-EVT-1]
 void Qp::on_mrc_event(ibv_event_type type) {
   const MutexLock lock(mutex_);
-  if (!made_ || (state_ == IBV_QPS_ERR && !awaits_event_)) return;
+  if (!ready_ || (state_ == IBV_QPS_ERR && !awaits_event_)) return;
   awaits_event_ = false;
   raise(type);
-  die();
-  if (kill_later_) kill_mrc();  // it sends nothing any more
+  enter_error_state();
+  if (mrc_error_pending_) fail_mrc();  // it sends nothing any more
 }
 
 }  // namespace mrc::shim

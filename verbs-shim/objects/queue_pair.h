@@ -14,7 +14,9 @@
 #include "mailbox/responder.h"
 #include "objects/base_qp.h"
 #include "objects/completion_queue.h"
+#include "objects/mailbox_memory.h"
 #include "objects/memory.h"
+#include "objects/mrc_queue_pair.h"
 #include "objects/receive_queue.h"
 
 namespace mrc::shim {
@@ -44,9 +46,6 @@ class Qp final : public BaseQp, public Link {
   bool settled() override ABSL_LOCKS_EXCLUDED(mutex_);
   void abandon() override ABSL_LOCKS_EXCLUDED(mutex_);
   bool confirmed() ABSL_LOCKS_EXCLUDED(mutex_);  // every confirmation is on its way
-  struct mrc_qp* mrc() const {
-    return mrc_;
-  }
 
   // Link; the halves call these with the lock held.
   int post(ibv_send_wr* list, ibv_send_wr** bad) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -56,7 +55,7 @@ class Qp final : public BaseQp, public Link {
   std::optional<uint32_t> take_confirmation() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return responder_->take_confirmation();
   }
-  bool holds() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requester_->behind(); }
+  bool completion_due() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requester_->completion_due(); }
   void fail(std::optional<ibv_event_type> event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void report_gone(const Access& access) override;
   void count_timer(int by) override { context_->count_timer(by); }
@@ -66,35 +65,33 @@ class Qp final : public BaseQp, public Link {
 
   Qp(Context* context, const ibv_qp_init_attr_ex& init);
   ~Qp() override;
-  bool make();
+  bool make() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool make_mrc(MrcQp* mrc);
+  void make_halves(uint32_t qpn);
   uint32_t completions() const;
+  uint64_t tag() const { return static_cast<uint64_t>(id_) << 32; }  // of wr_ids: the queue pair that they belong to
   int check(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int to_mrc(const ibv_qp_attr& attr, int mask) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int modify_mrc(const ibv_qp_attr& attr, int mask) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int change(const ibv_qp_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
-  void stop() ABSL_LOCKS_EXCLUDED(mutex_);
-  void keep(const ibv_qp_attr& attr, int mask) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void start_sending(uint32_t psn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void finish_error_state() ABSL_LOCKS_EXCLUDED(mutex_);
+  void store_attributes(const ibv_qp_attr& attr, int mask) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void enter(ibv_qp_state to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_, context_->pump_mutex());
-  void give_receives(uint32_t n) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void die() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void reset() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_, context_->pump_mutex());
+  void post_mrc_receives(uint32_t n) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void enter_error_state() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void fail_mrc() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void flush_receives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void go_on() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void overrun(Cq* cq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void kill_mrc() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const uint32_t mrc_slots_;
-  const uint32_t immediates_;
-  uint32_t id_ = UINT32_MAX;
-  uint32_t qpn_ = 0;
-  uint8_t packet_timeout_ = 0;  // of MRC's queue pair as it was made
-  uint8_t* memory_ = nullptr;   // mailbox, then staging
-  ibv_mr* staging_ = nullptr;
-  struct mrc_qp* mrc_ = nullptr;
-  bool made_ ABSL_GUARDED_BY(mutex_) = false;          // timers of other queue pairs visit it before
-  bool mrc_alive_ ABSL_GUARDED_BY(mutex_) = false;     // not yet in MRC's error state
-  bool mrc_sends_ ABSL_GUARDED_BY(mutex_) = false;     // in MRC's RTS
-  bool kill_later_ ABSL_GUARDED_BY(mutex_) = false;    // when the last message has gone out
-  bool awaits_event_ ABSL_GUARDED_BY(mutex_) = false;  // of MRC's queue pair, with the reason why it has failed
+  const uint32_t mrc_slots_;     // of MRC's send queue
+  const uint32_t mrc_receives_;  // receive requests that MRC holds
+  uint32_t id_ = UINT32_MAX;     // of the context
+  MailboxMemory memory_;
+  MrcQp mrc_ ABSL_GUARDED_BY(mutex_);
+  bool ready_ ABSL_GUARDED_BY(mutex_) = false;              // timers of other queue pairs visit it before
+  bool mrc_error_pending_ ABSL_GUARDED_BY(mutex_) = false;  // until the last message has gone out
+  bool awaits_event_ ABSL_GUARDED_BY(mutex_) = false;       // of MRC's queue pair, with the reason why it has failed
   std::unique_ptr<ReceiveQueue> receives_;
   std::unique_ptr<Outbox> outbox_ ABSL_PT_GUARDED_BY(mutex_);
   std::unique_ptr<Requester> requester_ ABSL_PT_GUARDED_BY(mutex_);

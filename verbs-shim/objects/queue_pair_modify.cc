@@ -50,11 +50,10 @@ int Qp::check(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const {
   return 0;
 }
 
-int Qp::to_mrc(const ibv_qp_attr& attr, int mask) {
-  ibv_qp_attr copy = attr;
+int Qp::modify_mrc(const ibv_qp_attr& attr, int mask) {
   int kept = mask & kTransport;
   if (state_ == IBV_QPS_RESET && (mask & IBV_QP_STATE) == 0) return EINVAL;
-  if (mrc_sends_ && (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RTS)
+  if (mrc_.sends() && (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RTS)
     kept &= ~(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_CUR_STATE);
   // [VRB-QP-4]
   mrc_qp_attr extra{};
@@ -62,16 +61,16 @@ int Qp::to_mrc(const ibv_qp_attr& attr, int mask) {
   if ((mask & (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT)) != 0) {
     const MrcRetries retries =
         retries_for((mask & IBV_QP_TIMEOUT) != 0 ? attr.timeout : attr_.timeout,
-                    (mask & IBV_QP_RETRY_CNT) != 0 ? attr.retry_cnt : attr_.retry_cnt, packet_timeout_);
+                    (mask & IBV_QP_RETRY_CNT) != 0 ? attr.retry_cnt : attr_.retry_cnt, mrc_.packet_timeout());
     extra.timeout = retries.timeout;
     extra.retry.linear_cnt = retries.linear;
     extra.retry.exp_cnt = retries.exponential;
     extra_mask = MRC_QP_TIMEOUT | MRC_QP_RETRY_CNT;
   }
-  return context_->api().mrc_modify_qp(mrc_, &copy, kept, &extra, extra_mask);
+  return mrc_.modify(attr, kept, &extra, extra_mask);
 }
 
-void Qp::keep(const ibv_qp_attr& in, int mask) {
+void Qp::store_attributes(const ibv_qp_attr& in, int mask) {
   if ((mask & IBV_QP_PKEY_INDEX) != 0) attr_.pkey_index = in.pkey_index;
   if ((mask & IBV_QP_PORT) != 0) attr_.port_num = in.port_num;
   if ((mask & IBV_QP_ACCESS_FLAGS) != 0) attr_.qp_access_flags = in.qp_access_flags;
@@ -86,7 +85,7 @@ void Qp::keep(const ibv_qp_attr& in, int mask) {
   if ((mask & IBV_QP_TIMEOUT) != 0) attr_.timeout = in.timeout;
   if ((mask & IBV_QP_RETRY_CNT) != 0) attr_.retry_cnt = in.retry_cnt;
   if ((mask & IBV_QP_RNR_RETRY) != 0) attr_.rnr_retry = in.rnr_retry;
-  responder_->set(attr_.qp_access_flags, attr_.min_rnr_timer, attr_.dest_qp_num);
+  responder_->set_attributes({attr_.qp_access_flags, attr_.min_rnr_timer, attr_.dest_qp_num});
   requester_->set_limits(std::max<uint32_t>(attr_.max_rd_atomic, 1), std::min<uint8_t>(attr_.rnr_retry, 7),
                          attr_.rq_psn);
 }
@@ -96,7 +95,7 @@ int Qp::modify(const ibv_qp_attr& attr, int mask) {
   const bool to_error = (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_ERR;
   if (to_error) settle_one_of_many(context_, [this] { return confirmed(); });
   const int error = change(attr, mask);
-  if (error == 0 && to_error) stop();
+  if (error == 0 && to_error) finish_error_state();
   return error;
 }
 
@@ -106,54 +105,50 @@ int Qp::change(const ibv_qp_attr& attr, int mask) {
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : state_;
   if (const int error = check(attr, mask, to)) return error;
   if (to == IBV_QPS_ERR) {
-    if (state_ != IBV_QPS_ERR && mrc_sends_) responder_->abandon();
-    die();
+    if (state_ != IBV_QPS_ERR && mrc_.sends()) responder_->abandon();
+    enter_error_state();
     return 0;
   }
-  if (const int error = to_mrc(attr, mask)) return error;
-  if (to != IBV_QPS_RESET) keep(attr, mask);
+  if (const int error = modify_mrc(attr, mask)) return error;
+  if (to != IBV_QPS_RESET) store_attributes(attr, mask);
   enter(to);
   return 0;
 }
 
-// An application that only serves may stay in RTR: a responder of RC needs no more. Its answers are packets of its own
-// here, so MRC goes on to RTS with the packet number that the peer expects. [VRB-QP-3]
-void Qp::start_sending(uint32_t psn) {
-  ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_RTS;
-  attr.sq_psn = psn;
-  if (context_->api().mrc_modify_qp(mrc_, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN, nullptr, 0) == 0) mrc_sends_ = true;
-}
-
 void Qp::enter(ibv_qp_state to) {
   const ibv_qp_state from = state_;
-  state_ = handle_.base.qp_base.state = to;
+  set_state(to);
   if (to == IBV_QPS_RESET) {
-    attr_ = ibv_qp_attr{};
-    requester_->reset();
-    responder_->reset();
-    outbox_->reset();
-    send_cq_->purge(this);
-    recv_cq_->purge(this);
-    for (Receive gone; receives_ != nullptr && receives_->pop(&gone);) {
-    }
-    if (srq_ != nullptr) srq_->forget(this);
-    mrc_alive_ = mrc_sends_ = kill_later_ = awaits_event_ = false;
+    reset();
   } else if (to == IBV_QPS_INIT && from == IBV_QPS_RESET) {
-    mrc_alive_ = true;
-    give_receives(immediates_);
+    mrc_.init_done();
+    post_mrc_receives(mrc_receives_);
   } else if (to == IBV_QPS_RTR) {
     context_->start_progress();
   } else if (to == IBV_QPS_RTS) {
-    mrc_sends_ = true;
+    mrc_.rts_done();
     requester_->advance();
   }
 }
 
-// Into the error state: everything is flushed. MRC's queue pair follows once the refusal has reached the peer.
-void Qp::die() {
+void Qp::reset() {
+  attr_ = ibv_qp_attr{};
+  requester_->reset();
+  responder_->reset();
+  outbox_->reset();
+  send_cq_->purge(this);
+  recv_cq_->purge(this);
+  for (Receive gone; receives_ != nullptr && receives_->pop(&gone);) {
+  }
+  if (srq_ != nullptr) srq_->forget(this);
+  mrc_.reset_done();
+  mrc_error_pending_ = awaits_event_ = false;
+}
+
+// Everything is flushed. MRC's queue pair follows once the refusal has reached the peer.
+void Qp::enter_error_state() {
   if (state_ == IBV_QPS_ERR) return;
-  state_ = handle_.base.qp_base.state = IBV_QPS_ERR;
+  set_state(IBV_QPS_ERR);
   requester_->flush();
   responder_->flush();
   flush_receives();
@@ -162,22 +157,22 @@ void Qp::die() {
     raise(IBV_EVENT_QP_LAST_WQE_REACHED);
   }
   if (outbox_->own_in_flight() > 0) {
-    kill_later_ = true;
+    mrc_error_pending_ = true;
   } else {
-    kill_mrc();
+    fail_mrc();
   }
 }
 
 // The application may use its memory for other things when ibv_modify_qp returns: neither READs of the peer nor its
 // WRITEs go on. What is on its way has half a second. [VRB-END-1]
-void Qp::stop() {
+void Qp::finish_error_state() {
   const auto stopped = [this] {
     const MutexLock lock(mutex_);
-    return !kill_later_;
+    return !mrc_error_pending_;
   };
   settle_one_of_many(context_, stopped);
   const MutexLock lock(mutex_);
-  if (kill_later_) kill_mrc();
+  if (mrc_error_pending_) fail_mrc();
 }
 
 void Qp::flush_receives() {
@@ -186,18 +181,15 @@ void Qp::flush_receives() {
     wc.wr_id = r.wr_id;
     wc.status = IBV_WC_WR_FLUSH_ERR;
     wc.opcode = IBV_WC_RECV;
-    wc.qp_num = qpn_;
+    wc.qp_num = verbs()->qp_num;
     complete_receive(wc, true);
   }
 }
 
-void Qp::kill_mrc() {
-  kill_later_ = false;
-  if (!mrc_alive_) return;
-  mrc_alive_ = false;
-  ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_ERR;
-  context_->api().mrc_modify_qp(mrc_, &attr, IBV_QP_STATE, nullptr, 0);
+void Qp::fail_mrc() {
+  mrc_error_pending_ = false;
+  if (!mrc_.connected()) return;
+  mrc_.enter_error_state();
   outbox_->drop();
 }
 

@@ -143,7 +143,7 @@ void Srq::on_datagram() {
 
 int Srq::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   int error = 0;
-  std::vector<BaseQp*> go_on;
+  std::vector<BaseQp*> resumed;
   {
     const MutexLock lock(mutex_);
     for (; wr != nullptr && error == 0; wr = error == 0 ? wr->next : wr)
@@ -154,16 +154,16 @@ int Srq::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   const MutexLock pump(context_->pump_mutex());  // queue pairs stay while it is held
   {
     const MutexLock lock(mutex_);
-    go_on.swap(waiting_);
+    resumed.swap(waiting_);
   }
-  context_->resume(&go_on);
+  context_->resume(&resumed);
   return error;
 }
 
-bool Srq::take(Receive* out, BaseQp* who) {
+bool Srq::take(Receive* out, BaseQp* qp) {
   const MutexLock lock(mutex_);
   if (!queue_.pop(out)) {
-    if (std::find(waiting_.begin(), waiting_.end(), who) == waiting_.end()) waiting_.push_back(who);
+    if (std::find(waiting_.begin(), waiting_.end(), qp) == waiting_.end()) waiting_.push_back(qp);
     return false;
   }
   compare_limit(queue_.size());
@@ -179,9 +179,9 @@ void Srq::compare_limit(uint32_t size) {
   context_->raise(event);
 }
 
-void Srq::forget(BaseQp* who) {
+void Srq::forget(BaseQp* qp) {
   const MutexLock lock(mutex_);
-  waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), who), waiting_.end());
+  waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), qp), waiting_.end());
 }
 
 // [VRB-SRQ-1]

@@ -54,8 +54,8 @@ class Srq {
   mrc_soft_ud_srq* datagrams() ABSL_LOCKS_EXCLUDED(mutex_);
   void on_datagram() ABSL_LOCKS_EXCLUDED(mutex_);  // the completion of a request was taken from libmrc
   [[nodiscard]] int post(ibv_recv_wr* wr, ibv_recv_wr** bad) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool take(Receive* out, BaseQp* who) ABSL_LOCKS_EXCLUDED(mutex_);  // false: `who` continues when there is one
-  void forget(BaseQp* who) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool take(Receive* out, BaseQp* qp) ABSL_LOCKS_EXCLUDED(mutex_);  // false: `qp` continues when there is one
+  void forget(BaseQp* qp) ABSL_LOCKS_EXCLUDED(mutex_);
   [[nodiscard]] int modify(const ibv_srq_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
   ibv_srq_attr query() ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -24,7 +24,7 @@ uint64_t silence_of(const MrcRetries& retries) {
 MrcRetries retries_for(uint8_t timeout, uint8_t retry_cnt, uint8_t packet_timeout) {
   if (timeout == 0) return {packet_timeout, kMaxLinear, MrcRetries::kForever};
   const uint64_t asked = (uint64_t{4096} << std::min<unsigned>(timeout, 31)) * (std::min<unsigned>(retry_cnt, 7) + 1u);
-  const uint64_t wanted = std::max(asked, kShortestSilence);
+  const uint64_t wanted = std::max(asked, kMinSilence);
   MrcRetries r{std::min(packet_timeout, kMaxTimeout), kMaxLinear, 0};
   for (; r.timeout < kMaxTimeout; ++r.timeout)
     for (r.exponential = 0; r.exponential <= kMaxExponential; ++r.exponential)

@@ -15,7 +15,7 @@ struct MrcRetries {
 
 // In nanoseconds, whatever the attributes are. Failed paths are left in far less. A peer is a process here: it does not
 // answer while its host gives it no processor time, or its virtual machine is moved, where hardware would.
-inline constexpr uint64_t kShortestSilence = 8'000'000'000;
+inline constexpr uint64_t kMinSilence = 8'000'000'000;
 
 // `timeout` and `retry_cnt` are those of verbs, at most 31 and 7: retry_cnt + 1 times 4.096 us * 2^timeout, 0: without
 // an end. `packet_timeout` is MRC's own, which stays where the number of timeouts reaches so far.

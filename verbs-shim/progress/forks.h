@@ -10,7 +10,7 @@ namespace mrc::shim {
 extern std::atomic<uint32_t> fork_count;  // from the first process of the program to this one
 
 // The time at which an object was made, in forks.
-class Birth {
+class ForkGeneration {
  public:
   // Made by a parent of this process.
   bool inherited() const { return at_ != fork_count.load(std::memory_order_relaxed); }

@@ -14,10 +14,9 @@ namespace mrc::shim {
 
 namespace {
 
-constexpr int kShortestParkMs = 1;
-constexpr int kLongestParkMs = 4;
-constexpr int kSoonMs = 2;
-constexpr int kSleeperParkMs = 20;  // another thread sleeps and pumps, and has for as long
+constexpr int kMinParkMs = 1, kMaxParkMs = 4;  // while the application polls
+constexpr int kMinSleeperParkMs = 2;           // while another thread sleeps and pumps; doubled each time
+constexpr int kMaxSleeperParkMs = 20;
 constexpr uint64_t kKeepAliveNs = 1'000'000'000;
 
 }  // namespace
@@ -41,7 +40,7 @@ ProgressThread::~ProgressThread() {
 }
 
 void ProgressThread::wake(bool sleeper) {
-  if (!parked_.load() || (sleeper && looks_soon_.load())) return;
+  if (!parked_.load() || (sleeper && park_is_short_.load())) return;
   eventfd_write(event_.get(), 1);
 }
 
@@ -51,9 +50,9 @@ void ProgressThread::wake_if_asleep() {
 
 // Either this sees the end of the other thread's wait, or that sees the thread parked.
 void ProgressThread::park(int ms, bool beside_sleeper) {
-  looks_soon_.store(beside_sleeper && ms <= kLongestParkMs);
+  park_is_short_.store(beside_sleeper && ms <= kMaxParkMs);
   parked_.store(true);
-  if (beside_sleeper && context_->sleepers() == 0) ms = std::min(ms, kSoonMs);
+  if (beside_sleeper && context_->activity().sleepers() == 0) ms = std::min(ms, kMinSleeperParkMs);
   pollfd wait = {event_.get(), POLLIN, 0};
   eventfd_t n;
   if (::poll(&wait, 1, ms) > 0) eventfd_read(event_.get(), &n);
@@ -62,14 +61,14 @@ void ProgressThread::park(int ms, bool beside_sleeper) {
 }
 
 // Or did since the last look: a program that waits in turns for events and serves them pumps itself.
-bool ProgressThread::another_sleeps() {
-  const uint64_t waits = context_->waits();
+bool ProgressThread::another_thread_sleeps() {
+  const uint64_t waits = context_->activity().waits();
   const bool began = waits != waits_;
   waits_ = waits;
   if (began)
-    rest_ms_ = kSoonMs;
-  else if (context_->sleepers() > 0)
-    rest_ms_ = std::min(rest_ms_ * 2, kSleeperParkMs);
+    sleeper_park_ms_ = kMinSleeperParkMs;
+  else if (context_->activity().sleepers() > 0)
+    sleeper_park_ms_ = std::min(sleeper_park_ms_ * 2, kMaxSleeperParkMs);
   else
     return false;
   return true;
@@ -83,9 +82,8 @@ void ProgressThread::keep_alive() {
 }
 
 void ProgressThread::sleep() {
-  const Provider& api = context_->api();
   pollfd wait[3] = {
-      {event_.get(), POLLIN, 0}, {context_->pump_fd(), POLLIN, 0}, {context_->soft()->async_fd, POLLIN, 0}};
+      {event_.get(), POLLIN, 0}, {context_->pump_queue().fd(), POLLIN, 0}, {context_->soft()->async_fd, POLLIN, 0}};
   uint64_t deadline = context_->deadline();
   if (check_due_) deadline = std::min(deadline, check_at_);
   int ms = -1;
@@ -96,37 +94,33 @@ void ProgressThread::sleep() {
   if (::poll(wait, 3, ms) > 0) check_due_ = true;
   eventfd_t n;
   if ((wait[0].revents & POLLIN) != 0) eventfd_read(event_.get(), &n);
-  if ((wait[1].revents & POLLIN) != 0) {
-    mrc_cq* cq;
-    void* unused;
-    if (api.mrc_get_cq_event(context_->pump_channel(), &cq, &unused) == 0) api.mrc_ack_cq_events(cq, 1);
-  }
+  if ((wait[1].revents & POLLIN) != 0) context_->pump_queue().take_event();
 }
 
 void ProgressThread::run() {
   uint64_t seen = UINT64_MAX;
-  int patience = kShortestParkMs;
+  int park_ms = kMinParkMs;
   while (!stopping_.load()) {
     context_->take_mrc_events();
     keep_alive();
-    const uint64_t waits = context_->waits();
-    if (another_sleeps()) {
-      park(rest_ms_, /*beside_sleeper=*/true);
+    const uint64_t waits = context_->activity().waits();
+    if (another_thread_sleeps()) {
+      park(sleeper_park_ms_, /*beside_sleeper=*/true);
       continue;
     }
     // Programs poll once more between arming a completion queue and waiting at its channel's descriptor, so that an
     // armed one means more than a poll does.
-    const uint64_t polls = context_->polls();
-    if (polls != seen && !context_->armed()) {
+    const uint64_t polls = context_->activity().polls();
+    if (polls != seen && !context_->activity().armed()) {
       seen = polls;
-      park(patience, /*beside_sleeper=*/false);
-      if (context_->polls() != seen && patience < kLongestParkMs) ++patience;
+      park(park_ms, /*beside_sleeper=*/false);
+      if (context_->activity().polls() != seen && park_ms < kMaxParkMs) ++park_ms;
       continue;
     }
-    patience = kShortestParkMs;
+    park_ms = kMinParkMs;
     // Waits for the pumping thread: completions that it took out of the queue before the queue was armed raise no
     // event, and that thread may have made its last call.
-    context_->api().mrc_req_notify_cq(context_->pump_cq(), 0);
+    context_->pump_queue().request_event();
     if (context_->pump(/*wait=*/true)) {
       check_due_ = true;
       continue;

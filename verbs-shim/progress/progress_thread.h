@@ -19,15 +19,15 @@ class ProgressThread {
  public:
   explicit ProgressThread(Context* context);
   ~ProgressThread();  // joins
-  // A completion queue was armed: events are due at once. If the thread that slept last has armed it (`sleeper`), they
-  // are due when it does not come back, and to look soon suffices.
+  // A completion queue was armed: events are due at once. `sleeper`: it was armed by the thread that slept last, which
+  // most likely sleeps again and pumps itself, so that the end of a short park suffices.
   void wake(bool sleeper);
   // Work is left for which the MRC library raises no event, or another thread may take the event.
   void wake_if_asleep();
 
  private:
   void run();
-  bool another_sleeps();
+  bool another_thread_sleeps();
   void park(int ms, bool beside_sleeper);
   void sleep();
   void keep_alive();
@@ -35,14 +35,14 @@ class ProgressThread {
   Context* const context_;
   const Fd event_;
   // Of the thread alone. [VRB-REQ-7]
-  uint64_t check_at_ = 0;  // of the peers that owe an answer
-  uint64_t waits_ = 0;     // of other threads, at the last look
-  int rest_ms_ = 0;        // while they sleep
-  bool check_due_ = true;  // there were some at the last check, or something has happened since
+  uint64_t check_at_ = 0;    // when peers without an answer are tested next
+  uint64_t waits_ = 0;       // ApplicationActivity::waits() at the last check
+  int sleeper_park_ms_ = 0;  // next park while another thread sleeps
+  bool check_due_ = true;    // there were such peers at the last test, or something has happened since
   std::atomic<bool> stopping_{false};
   std::atomic<bool> parked_{false};
-  std::atomic<bool> looks_soon_{false};  // while parked beside a thread that sleeps
-  std::atomic<bool> asleep_{false};      // or about to be
+  std::atomic<bool> park_is_short_{false};  // while parked beside a thread that sleeps
+  std::atomic<bool> asleep_{false};         // or about to be
   std::thread thread_;
 };
 

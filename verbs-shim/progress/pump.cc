@@ -32,40 +32,20 @@ uint64_t Context::now() {
 }
 
 void Context::defer(BaseQp* qp) {
-  {
-    const MutexLock lock(deferred_mutex_);
-    if (qp->deferred) return;
-    qp->deferred = true;
-    deferred_.push_back(qp);
-  }
+  if (!deferred_.add(qp)) return;
   if (ProgressThread* const progress = waker_.load()) progress->wake_if_asleep();
 }
 
 // The work left by the last batch. Confirmations wait until here, so that one serves for many messages, and leave at
 // the latest when the application polls again after its completions.
 bool Context::serve_deferred() {
-  {
-    const MutexLock lock(deferred_mutex_);
-    if (deferred_.empty()) return false;
-    serving_.swap(deferred_);
-    for (BaseQp* qp : serving_) qp->deferred = false;
-  }
-  for (BaseQp* qp : serving_) qp->serve();
-  serving_.clear();
-  return true;
-}
-
-BaseQp* Context::owner_of(const ibv_wc& wc) const {
-  if (!by_number_.empty() && (wc.opcode & IBV_WC_RECV) != 0)
-    if (const auto found = by_number_.find(wc.qp_num); found != by_number_.end()) return found->second;
-  const auto id = static_cast<size_t>(wc.wr_id >> 32);
-  return id < qps_.size() ? qps_[id] : nullptr;
+  return deferred_.serve([](BaseQp* qp) { qp->serve(); });
 }
 
 // Those in a row that belong to one queue pair are served under one hold of its lock.
 void Context::dispatch_kind(CompletionKind kind, const ibv_wc* wcs, int n) {
   for (int i = 0; i < n;) {
-    BaseQp* const qp = kind_of(wcs[i]) == kind ? owner_of(wcs[i]) : nullptr;
+    BaseQp* const qp = kind_of(wcs[i]) == kind ? qps_.owner_of(wcs[i]) : nullptr;
     if (qp == nullptr) {
       ++i;
       continue;
@@ -73,7 +53,7 @@ void Context::dispatch_kind(CompletionKind kind, const ibv_wc* wcs, int n) {
     qp->begin();
     for (; i < n; ++i) {
       if (kind_of(wcs[i]) != kind) continue;
-      if (owner_of(wcs[i]) != qp) break;
+      if (qps_.owner_of(wcs[i]) != qp) break;
       qp->dispatch(wcs[i]);
     }
     qp->end();
@@ -87,9 +67,9 @@ void Context::dispatch(const ibv_wc* wcs, int n) {
 
 void Context::drain() {
   ibv_wc wcs[kBatch];
-  uint64_t left = completions_room_;  // others go on producing
+  uint64_t left = room_.entries();  // others go on producing
   for (int n = kBatch; n == kBatch && left > 0; left -= std::min<uint64_t>(left, kBatch)) {
-    n = api_.mrc_poll_cq(pump_cq_, kBatch, wcs);
+    n = pump_queue_.poll(kBatch, wcs);
     dispatch(wcs, n);
   }
 }
@@ -105,15 +85,14 @@ bool Context::pump(bool wait) {
   bool any = serve_deferred();
   ibv_wc wcs[kBatch];
   for (int round = 0; round < kRounds; ++round) {
-    const int n = api_.mrc_poll_cq(pump_cq_, kBatch, wcs);
+    const int n = pump_queue_.poll(kBatch, wcs);
     dispatch(wcs, n);
     any |= n > 0;
     if (n < kBatch) break;
   }
   if (timers_.load(std::memory_order_relaxed) > 0) {
     const uint64_t at = now();
-    for (BaseQp* qp : qps_)
-      if (qp != nullptr) qp->tick(at);
+    qps_.for_each([at](BaseQp* qp) { qp->tick(at); });
   }
   return any;
 }
@@ -129,34 +108,28 @@ uint64_t Context::deadline() {
   const MutexLock lock(pump_mutex_);
   uint64_t earliest = UINT64_MAX;
   if (timers_.load(std::memory_order_relaxed) == 0) return earliest;
-  for (BaseQp* qp : qps_)
-    if (qp != nullptr) earliest = std::min(earliest, qp->deadline());
+  qps_.for_each([&earliest](BaseQp* qp) { earliest = std::min(earliest, qp->deadline()); });
   return earliest;
 }
 
 bool Context::keep_alive() {
   const MutexLock lock(pump_mutex_);
   bool waits = false;
-  for (BaseQp* qp : qps_)
-    if (qp != nullptr) waits |= qp->keep_alive();
+  qps_.for_each([&waits](BaseQp* qp) { waits |= qp->keep_alive(); });
   return waits;
 }
 
 bool Context::settled() {
   const MutexLock lock(pump_mutex_);
-  return std::all_of(qps_.begin(), qps_.end(), [](BaseQp* qp) { return qp == nullptr || qp->settled(); });
+  bool all = true;
+  qps_.for_each([&all](BaseQp* qp) { all = all && qp->settled(); });
+  return all;
 }
 
 void Context::take_mrc_events() {
-  mrc_async_event event;
-  while (api_.mrc_get_async_event(mrc_, &event) == 0) {
-    const ibv_event_type type = event.event_type;
-    const bool of_qp = type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR;
-    uint32_t qpn = 0;
-    if (of_qp) api_.mrc_get_qpn(event.element.qp, &qpn);  // it is not destroyed until the event is acknowledged
-    api_.mrc_ack_async_event(&event);
-    if (of_qp) on_qp_event(qpn, type);
-    if (type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR) on_port_event();
+  while (const auto event = device_.take_event()) {
+    if (event->qpn) on_qp_event(*event->qpn, event->type);
+    if (event->type == IBV_EVENT_PORT_ACTIVE || event->type == IBV_EVENT_PORT_ERR) on_port_event();
   }
 }
 
@@ -164,25 +137,18 @@ void Context::take_mrc_events() {
 void Context::on_qp_event(uint32_t qpn, ibv_event_type type) {
   const MutexLock lock(pump_mutex_);
   drain();
-  for (BaseQp* qp : qps_)
-    if (qp != nullptr && qp->verbs()->qp_num == qpn) qp->on_mrc_event(type);
+  qps_.for_each([qpn, type](BaseQp* qp) {
+    if (qp->verbs()->qp_num == qpn) qp->on_mrc_event(type);
+  });
 }
 
-// The planes are one port to verbs: it is down when none is left.
 void Context::on_port_event() {
-  const bool up = port_active();
-  if (up == port_was_active_.exchange(up)) return;
+  const std::optional<bool> up = device_.port_change();
+  if (!up) return;
   ibv_async_event out{};
   out.element.port_num = 1;
-  out.event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR;
+  out.event_type = *up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR;
   raise(out);
-}
-
-bool Context::port_active() const {
-  ibv_port_attr attr;
-  for (uint8_t port = 1; api_.mrc_soft_query_port(soft_, port, &attr) == 0; ++port)
-    if (attr.state == IBV_PORT_ACTIVE) return true;
-  return false;
 }
 
 }  // namespace mrc::shim

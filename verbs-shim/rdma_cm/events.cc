@@ -190,7 +190,7 @@ int Service::take_event(int fd, const struct stat& file, uint64_t out, size_t si
   if (const auto id = ids_.find(event.of); id != ids_.end()) ++id->second->events_reported;
   if (const auto joined = multicasts_.find(event.multicast); joined != multicasts_.end())
     ++joined->second.events_reported;
-  if (event.child != 0) endpoint_.taken(event.of);
+  if (event.child != 0) endpoint_.on_request_taken(event.of);
   return 0;
 }
 

@@ -24,16 +24,15 @@ int Service::join(const Call& call, uint32_t handle, uint64_t uid, const cm::Add
   const bool ready = id->state == Id::State::kBound || id->state == Id::State::kAddressResolved;
   if (!ready || !id->datagram || id->port.device == nullptr || !is_multicast(group.ip.data())) return EINVAL;
   if (multicasts_.size() >= kMaxMulticasts || call.channel->full()) return ENOMEM;
-  do ++last_multicast_;
-  while (last_multicast_ == 0 || multicasts_.count(last_multicast_) != 0);
-  if ((error = respond(response, call.out_size, rdma_ucm_create_id_resp{last_multicast_})) != 0) return error;
-  multicasts_[last_multicast_] = {handle, uid, 0};
+  const uint32_t multicast = multicasts_.new_handle();
+  if ((error = respond(response, call.out_size, rdma_ucm_create_id_resp{multicast})) != 0) return error;
+  multicasts_.emplace(multicast, {handle, uid, 0});
 
   QueuedEvent event;
   event.of = handle;
-  event.multicast = last_multicast_;
+  event.multicast = multicast;
   event.answer.uid = uid;
-  event.answer.id = last_multicast_;
+  event.answer.id = multicast;
   event.answer.event = kMulticastJoin;
   rdma_ucm_ud_param& to = event.answer.param.ud;
   to.qp_num = kMulticastQpn;

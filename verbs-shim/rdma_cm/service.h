@@ -12,6 +12,7 @@
 
 #include "cm/endpoint.h"
 #include "mutex.h"
+#include "rdma_cm/handle_table.h"
 #include "rdma_cm/id.h"
 #include "rdma_cm/poller.h"
 
@@ -123,17 +124,14 @@ class Service {
   Poller poller_;
   Ports ports_ ABSL_GUARDED_BY(mutex_);
   cm::Endpoint endpoint_ ABSL_GUARDED_BY(mutex_);
-  std::map<uint32_t, std::unique_ptr<Id>> ids_ ABSL_GUARDED_BY(mutex_);
-  std::map<uint32_t, Multicast> multicasts_ ABSL_GUARDED_BY(mutex_);  // by their handles
+  HandleTable<std::unique_ptr<Id>> ids_ ABSL_GUARDED_BY(mutex_);
+  HandleTable<Multicast> multicasts_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, uint32_t> id_of_connection_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Channel>> channels_ ABSL_GUARDED_BY(mutex_);
-  std::map<uint32_t, std::weak_ptr<Socket>> sockets_ ABSL_GUARDED_BY(mutex_);  // of ids, by their numbers
-  std::shared_ptr<Socket> reply_[2] ABSL_GUARDED_BY(mutex_);                   // IPv6, IPv4
-  uint64_t sleeps_until_ ABSL_GUARDED_BY(mutex_) = 0;                          // the thread; 0: it is awake
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;                                 // the process is
-  uint32_t last_handle_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint32_t last_multicast_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint32_t last_socket_ ABSL_GUARDED_BY(mutex_) = 0;
+  HandleTable<std::weak_ptr<Socket>> sockets_ ABSL_GUARDED_BY(mutex_);  // of ids, by their numbers
+  std::shared_ptr<Socket> reply_[2] ABSL_GUARDED_BY(mutex_);            // IPv6, IPv4
+  uint64_t sleeps_until_ ABSL_GUARDED_BY(mutex_) = 0;                   // the thread; 0: it is awake
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;                          // the process is
 };
 
 }  // namespace mrc::shim::rdma_cm

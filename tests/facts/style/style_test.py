@@ -163,11 +163,12 @@ def check_functions(_path, lines):
             begin = None
 
 
-# The classes of engine and device. Structs are exempt: configuration, attributes, counters, statuses and the parts from which an
+# The classes of engine, device and verbs shim. Structs are exempt: configuration, attributes, counters, statuses and the parts from which an
 # endpoint is put together are lists of values without behaviour, as long as what they describe.
 CLASS = re.compile(r"\bclass\s+(?:\w+\([^)]*\)\s+)?(\w+)(?:\s+final)?(?:\s*:[^{};()]*)?\s*\{")
 BRACES = re.compile(r"(\)|\bconst|\boverride|\bnoexcept)?(\s*)\{[^{}]*\}")
-MEMBER = re.compile(r"\b[a-z]\w*_(?=\s*(?:=|,|\[|ABSL_|$))")
+MEMBER = re.compile(r"\b[a-z]\w*_(?=\s*(?:=|,|\[|$))")
+ANNOTATION = re.compile(r"\bABSL_\w+\((?:[^()]|\([^()]*\))*\)|\bABSL_\w+")
 
 
 def body_at(text, begin):
@@ -182,7 +183,7 @@ def body_at(text, begin):
 
 def data_members(body):
     """Names of the data members of a class: names that end in an underscore, in declarations that are no functions."""
-    body = re.sub(r"^\s*(public|protected|private):", ";", body, flags=re.M)
+    body = re.sub(r"^\s*(public|protected|private):", ";", ANNOTATION.sub("", body), flags=re.M)
     inner = None
     while inner != body:  # bodies of functions and nested types end a declaration, initialisers are a part of one
         inner, body = body, BRACES.sub(lambda found: ";" if found.group(1) else "", body)
@@ -195,7 +196,7 @@ def data_members(body):
 
 
 def check_members(path, lines):
-    if not path.startswith(("libmrc/src/core/", "libmrc/src/device/")):
+    if not path.startswith(("libmrc/src/core/", "libmrc/src/device/", "verbs-shim/")):
         return
     text = "\n".join(lines)
     for found in CLASS.finditer(text):
@@ -279,13 +280,14 @@ def self_test():
         "libmrc/src/core/wide.h": ["#pragma once", "class Wide final : public Base<int> {", " public:", "  explicit Wide(int x) : a_(x), b_{x} {}",
                                    "  int f() const { return a_; }", " private:", "  int a_, b_ = 0;"] +
                                   [f"  std::map<int, std::pair<int, int>> m{i}_{{1, {{2}}}};" for i in range(MAX_MEMBERS - 1)] + ["};"],
+        "verbs-shim/objects/wide.h": ["class Wide {", "  Mutex m_;"] + [f"  int m{i}_ ABSL_GUARDED_BY(m_) = 0;" for i in range(MAX_MEMBERS)] + ["};"],
         "tools/mrcd/close.cc": ["close(fd);", "::close(x_);", "if (fd_ >= 0) close(fd_);", "link.close();", "void close(int fd);", "Devices::close(d);",
                                 "  close(home);", "close(c.fd);", "return static_cast<bool>(fd_.get());", "if (!fd.get()) f();"],
         "README.md": ["see /work" + "/main"],
         "cmake/a.cmake": ["set(x 1)"],
     }
     expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
-                "tools/mrc-perf/c.cc": 1, "libmrc/src/core/wide.h": 1, "tools/mrcd/close.cc": 7,
+                "tools/mrc-perf/c.cc": 1, "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "tools/mrcd/close.cc": 7,
                 "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
@@ -296,6 +298,9 @@ def self_test():
         "libmrc/src/core/narrow.h": ["#pragma once", "class Narrow {", "  Narrow(int x) : a_(x), b_{x} {}", "  void f(int x_, int y_) { a_ = x_; }",
                                      "  struct Config {", "    int c_ = 0, d_ = 0;", "  };", "  using T = int;", "  int a_, b_ = 0;"] +
                                     [f"  std::function<void(int)> m{i}_;" for i in range(MAX_MEMBERS - 2)] + ["};"],
+        "verbs-shim/objects/narrow.h": ["class Narrow {", "  void f() ABSL_EXCLUSIVE_LOCKS_REQUIRED(m_, x_->lock()) ABSL_LOCKS_EXCLUDED(n_);",
+                                        "  virtual int g(int a) ABSL_LOCKS_EXCLUDED(m_) = 0;", "  Mutex m_, n_;"] +
+                                       [f"  int m{i}_ ABSL_GUARDED_BY(m_) = 0;" for i in range(MAX_MEMBERS - 2)] + ["};"],
         "libmrc/src/core/config.h": ["#pragma once", "struct Config {"] + [f"  int m{i}_ = 0;" for i in range(MAX_MEMBERS + 1)] + ["};"],
     }
     for path, lines in bad.items():

@@ -99,9 +99,9 @@ TEST(CmConnection, ServerRejectsWithPrivateData) {
   ASSERT_NE(rejected, nullptr);
   EXPECT_EQ(rejected->status, kReasonConsumer);
   EXPECT_STREQ(reinterpret_cast<const char*>(rejected->private_data.bytes.data()), "no");
-  EXPECT_EQ(pair.state(0, client), State::kDead);
+  EXPECT_EQ(pair.state(0, client), State::kClosed);
   EXPECT_FALSE(pair.accept(server));
-  pair.run(kAnswerKept + kMs);
+  pair.run(kAnswerRepeatTime + kMs);
   EXPECT_EQ(pair.sides[1].connections(), 0u);
 }
 
@@ -126,7 +126,7 @@ TEST(CmConnection, NobodyAnswersIsUnreachableAfterAllAttempts) {
   EXPECT_EQ(pair.sent[Type::kHello], kMaxAttempts);
   EXPECT_GT(pair.now - start, 20'000 * kMs);
   EXPECT_LT(pair.now - start, 40'000 * kMs);
-  EXPECT_EQ(pair.state(0, client), State::kDead);
+  EXPECT_EQ(pair.state(0, client), State::kClosed);
   EXPECT_EQ(pair.sides[1].connections(), 0u);
 }
 
@@ -464,7 +464,7 @@ TEST(CmEndpoint, BacklogHoldsFurtherClientsBackUntilThereIsRoom) {
   for (int i = 0; i < 3; ++i) pair.connect();
   pair.run(1000 * kMs);
   EXPECT_EQ(pair.count(1, EventType::kRequest), 2u);
-  pair.sides[1].taken(kListener);
+  pair.sides[1].on_request_taken(kListener);
   pair.run(3000 * kMs);
   EXPECT_EQ(pair.count(1, EventType::kRequest), 3u);
 }
@@ -493,7 +493,7 @@ TEST(CmEndpoint, AThousandConnectionsOfOneHostNeedNoRepetition) {
   for (const uint64_t end = pair.now + 5000 * kMs; pair.now < end && taken[1] < 2 * kConnections;) {
     pair.run(kMs);
     if (const Event* request = next(1, EventType::kRequest)) {
-      pair.sides[1].taken(kListener);
+      pair.sides[1].on_request_taken(kListener);
       EXPECT_TRUE(pair.accept(request->connection));
     }
     while (const Event* response = next(0, EventType::kResponse)) EXPECT_TRUE(pair.confirm(response->connection));
@@ -615,7 +615,7 @@ TEST(CmEndpoint, RefusalsThatAreRepeatedAreBounded) {
   for (size_t i = 1; i < kMaxRepeatingPerHost; ++i) refuse_one();
   EXPECT_EQ(pair.state(1, first), State::kRejected);
   refuse_one();
-  EXPECT_EQ(pair.state(1, first), State::kDead);
+  EXPECT_EQ(pair.state(1, first), State::kClosed);
   EXPECT_EQ(pair.sides[1].repeating(), kMaxRepeatingPerHost);
 }
 
@@ -645,7 +645,7 @@ TEST(CmEndpoint, NoConnectionIsLostAtFivePercentLoss) {
     while (established < 50 && pair.step(end)) {
       for (const Event& e : std::exchange(pair.events[1], {})) {
         if (e.type == EventType::kRequest) {
-          pair.sides[1].taken(kListener);
+          pair.sides[1].on_request_taken(kListener);
           ASSERT_TRUE(pair.accept(e.connection));
         } else {
           ASSERT_EQ(e.type, EventType::kEstablished);

@@ -59,7 +59,7 @@ TEST(CmDatagram, RefusalsHaveAStatus) {
     ASSERT_NE(refused, nullptr);
     EXPECT_EQ(refused->status, kSidrReject);
     EXPECT_EQ(refused->private_data.size, command ? 2 : 0);
-    EXPECT_EQ(pair.state(0, client), State::kDead);
+    EXPECT_EQ(pair.state(0, client), State::kClosed);
   }
 }
 
@@ -80,7 +80,7 @@ TEST(CmDatagram, SilenceIsUnreachable) {
   const Event* event = pair.until(0, EventType::kUnreachable);
   ASSERT_NE(event, nullptr);
   EXPECT_EQ(event->status, ETIMEDOUT);
-  EXPECT_EQ(pair.state(0, client), State::kDead);
+  EXPECT_EQ(pair.state(0, client), State::kClosed);
 }
 
 TEST(CmDatagram, SlowApplicationIsWaitedFor) {
@@ -113,7 +113,7 @@ TEST(CmDatagram, AnAbandonedClientIsSilent) {
   pair.abandon(0, client);
   EXPECT_EQ(pair.sides[0].connections(), 0u);
   ASSERT_TRUE(pair.answer(server));
-  pair.run(kAnswerKept + kMs);
+  pair.run(kAnswerRepeatTime + kMs);
   EXPECT_EQ(pair.events[0].size(), 0u);
   EXPECT_EQ(pair.sides[1].connections(), 0u);
 }
@@ -145,11 +145,11 @@ TEST(CmDatagram, AnswersThatAreRepeatedAreBounded) {
     EXPECT_EQ(pair.state(1, servers[0]), State::kAnswered);
     ask();
     EXPECT_EQ(pair.sides[1].repeating(), limit);
-    EXPECT_EQ(pair.state(1, servers[0]), State::kDead);
+    EXPECT_EQ(pair.state(1, servers[0]), State::kClosed);
     EXPECT_EQ(pair.state(1, servers[1]), State::kAnswered);
     EXPECT_EQ(pair.state(1, servers.back()), State::kAnswered);
     EXPECT_EQ(pair.count(0, EventType::kResolved), limit);  // the last answer is on its way
-    pair.run(kAnswerKept);
+    pair.run(kAnswerRepeatTime);
     EXPECT_EQ(pair.count(0, EventType::kResolved), limit + 1);
     EXPECT_EQ(pair.sides[1].repeating(), 0u);
     EXPECT_EQ(pair.sides[1].connections(), 0u);
@@ -174,7 +174,7 @@ TEST(CmDatagram, AHostAtItsLimitDisplacesNoOther) {
   host = 11;
   const uint64_t first = ask();
   for (size_t i = 0; i < kMaxRepeatingPerHost; ++i) ask();
-  EXPECT_EQ(pair.state(1, first), State::kDead);
+  EXPECT_EQ(pair.state(1, first), State::kClosed);
   EXPECT_EQ(pair.state(1, other), State::kAnswered);
 }
 
@@ -246,7 +246,7 @@ TEST(CmDatagram, NoneIsLostAtFivePercentLoss) {
     while (pair.count(0, EventType::kResolved) < 50 && pair.step(end)) {
       for (const Event& e : std::exchange(pair.events[1], {})) {
         ASSERT_EQ(e.type, EventType::kRequest);
-        pair.sides[1].taken(kListener);
+        pair.sides[1].on_request_taken(kListener);
         ASSERT_TRUE(pair.answer(e.connection));
       }
     }

@@ -167,7 +167,7 @@ struct Pair {
   }
   State state(int side, uint64_t connection) const {
     const Connection* c = sides[side].find(connection);
-    return c != nullptr ? c->state() : State::kDead;
+    return c != nullptr ? c->state() : State::kClosed;
   }
 
   // An established connection: its number at both sides; zeros where that failed.
@@ -176,7 +176,7 @@ struct Pair {
     const Event* request = until(1, Event::Type::kRequest);
     if (request == nullptr) return {};
     const uint64_t server = request->connection;
-    sides[1].taken(kListener);
+    sides[1].on_request_taken(kListener);
     if (!accept(server) || until(0, Event::Type::kResponse) == nullptr || !confirm(client)) return {};
     if (until(1, Event::Type::kEstablished) == nullptr) return {};
     return {client, server};

@@ -9,12 +9,12 @@ namespace mrc::shim {
 namespace {
 
 TEST(Forks, objects_of_the_parent_are_told_from_those_of_the_child) {
-  const Birth before;
+  const ForkGeneration before;
   ASSERT_FALSE(before.inherited());
   const pid_t pid = ::fork();
   ASSERT_GE(pid, 0);
   if (pid == 0) {  // no gtest in here: the exit status is the result
-    const Birth after;
+    const ForkGeneration after;
     ::_exit(before.inherited() && !after.inherited() ? 0 : 1);
   }
   int status = 0;

@@ -23,10 +23,10 @@ constexpr uint32_t kLanding = 0x500;
 struct Side final : Link {
   explicit Side(uint32_t qpn)
       : mailbox(kMailboxBytes),
-        staging(Outbox::kStagingBytes),
+        staging(StagingMemory::kBytes),
         buffer(1 << 20),
         keys([](void*) { return kLanding; }, &guard),
-        outbox(this, kSlots, 5, staging.data(), 0x100),
+        outbox(this, kSlots, 5, StagingMemory(staging.data(), 0x100)),
         requester(this, &outbox, &keys, shape(qpn)),
         responder(this, &outbox, &keys, {16, qpn, nullptr}) {
     KeyTable::Region region;
@@ -35,7 +35,7 @@ struct Side final : Link {
     region.length = buffer.size();
     region.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     keys.add(kKey, region);
-    responder.set(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC, 1, qpn ^ 1);
+    responder.set_attributes({IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC, 1, qpn ^ 1});
     requester.set_limits(4, 7, 0);
   }
   static Requester::Shape shape(uint32_t qpn) {
@@ -91,7 +91,7 @@ struct Side final : Link {
     return true;
   }
   std::optional<uint32_t> take_confirmation() override { return responder.take_confirmation(); }
-  bool holds() override { return requester.behind(); }
+  bool completion_due() override { return requester.completion_due(); }
   void fail(std::optional<ibv_event_type> why) override {
     failed = true;
     event = why;
@@ -188,7 +188,7 @@ class MailboxTest : public ::testing::Test {
     to->responder.on_note(note, to->mailbox.data());
   }
   void settle() {
-    while (!a.wire.empty() || !b.wire.empty() || a.responder.owes_ack() || b.responder.owes_ack()) {
+    while (!a.wire.empty() || !b.wire.empty() || a.responder.ack_due() || b.responder.ack_due()) {
       while (!a.wire.empty()) carry(&a, &b);
       while (!b.wire.empty()) carry(&b, &a);
       a.responder.flush_ack();
@@ -272,7 +272,7 @@ TEST_F(MailboxTest, writes_for_which_memory_runs_out_are_posted_later_in_order) 
   a.memory_for = b.memory_for = 0;
   for (uint64_t i = 0; i < 7; ++i) b.receive(10 + i, 300000);
   for (uint64_t i = 0; i < 7; ++i) ASSERT_EQ(a.request(i, opcodes[i], sizes[i], b.address(), 1), 0);
-  EXPECT_TRUE(a.outbox.waits());
+  EXPECT_TRUE(a.outbox.waits_for_memory());
   EXPECT_EQ(a.timers, 1);
   EXPECT_EQ(a.outbox.room(), 0u);
   for (int turn = 0; turn < 200 && a.sent.size() < 7; ++turn)
@@ -725,7 +725,7 @@ TEST_F(MailboxTest, full_windows_in_both_directions_move_on) {
   carry(&b, &a);  // the confirmation: one more message goes, the window is full again
   a.requester.advance();
   EXPECT_EQ(a.wire.size(), kWindow);
-  EXPECT_FALSE(a.requester.behind());
+  EXPECT_FALSE(a.requester.completion_due());
   settle();
   EXPECT_EQ(a.sent.size(), 2 * kWindow);
   EXPECT_EQ(b.sent.size(), 2 * kWindow);

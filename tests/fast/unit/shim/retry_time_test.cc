@@ -17,7 +17,7 @@ uint64_t asked(unsigned timeout, unsigned retry_cnt) {
 TEST(RetryTime, is_what_verbs_asks_or_at_most_twice_as_long) {
   for (unsigned timeout = 1; timeout <= 24; ++timeout)
     for (unsigned retry_cnt = 0; retry_cnt <= 7; ++retry_cnt) {
-      const uint64_t wanted = std::max(asked(timeout, retry_cnt), kShortestSilence);
+      const uint64_t wanted = std::max(asked(timeout, retry_cnt), kMinSilence);
       if (wanted > silence_of({24, 7, 24})) continue;
       const uint64_t silence = silence_of(retries_for(timeout, retry_cnt, kPacketTimeout));
       EXPECT_GE(silence, wanted) << timeout << ' ' << retry_cnt;

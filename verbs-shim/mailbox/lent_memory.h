@@ -1,0 +1,48 @@
+// LentMemory: regions that MRC may still send from although no request of the application covers them. A region cannot
+// be deregistered while it is lent. [VRB-RSP-10]
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "mailbox/key_table.h"
+#include "mailbox/wire.h"
+
+namespace mrc::shim {
+
+class LentMemory {
+ public:
+  bool full() const { return tail_ - head_ == kWindow; }
+  // Until the signalled request of that number is complete. Numbers only grow, and there is room. Null: nothing.
+  void add(uint64_t request, Loan loan) {
+    if (loan != nullptr) loans_[tail_++ % kWindow] = {request, std::move(loan)};
+  }
+  void complete(uint64_t request) {
+    if (head_ != tail_ && loans_[head_ % kWindow].request == request) loans_[head_++ % kWindow].loan.reset();
+  }
+  // Until clear(): one loan for each region, of kWindow regions at most. Null: nothing.
+  void add_until_clear(Loan loan) {
+    const auto end = last_.begin() + last_count_;
+    if (loan == nullptr || end == last_.end() || std::find(last_.begin(), end, loan) != end) return;
+    *end = std::move(loan);
+    ++last_count_;
+  }
+  void clear() {
+    while (head_ != tail_) loans_[head_++ % kWindow].loan.reset();
+    while (last_count_ > 0) last_[--last_count_].reset();
+  }
+
+ private:
+  struct Entry {
+    uint64_t request = 0;
+    Loan loan;
+  };
+  std::array<Entry, kWindow> loans_;  // ring, oldest first
+  uint64_t head_ = 0, tail_ = 0;
+  std::array<Loan, kWindow> last_;
+  uint32_t last_count_ = 0;
+};
+
+}  // namespace mrc::shim

@@ -1,0 +1,50 @@
+// QpTable: the queue pairs of a context, by the id in the upper half of their wr_ids and, for datagrams on a shared
+// receive queue, whose requests do not know the queue pair, by queue pair number.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace mrc::shim {
+
+class BaseQp;
+
+class QpTable {
+ public:
+  // A free id, to which set() gives its queue pair.
+  uint32_t free_id() {
+    auto free = std::find(qps_.begin(), qps_.end(), nullptr);
+    if (free == qps_.end()) free = qps_.insert(free, nullptr);
+    return static_cast<uint32_t>(free - qps_.begin());
+  }
+  void set(uint32_t id, BaseQp* qp) { qps_[id] = qp; }
+  // Its id is free again.
+  BaseQp* remove(uint32_t id) { return std::exchange(qps_[id], nullptr); }
+  size_t ids() const { return qps_.size(); }  // all are below
+  void set_number(uint32_t qpn, BaseQp* qp) { by_number_[qpn] = qp; }
+  void remove_number(uint32_t qpn) { by_number_.erase(qpn); }
+
+  BaseQp* owner_of(const ibv_wc& wc) const {  // null: gone
+    if (!by_number_.empty() && (wc.opcode & IBV_WC_RECV) != 0)
+      if (const auto found = by_number_.find(wc.qp_num); found != by_number_.end()) return found->second;
+    const auto id = static_cast<size_t>(wc.wr_id >> 32);
+    return id < qps_.size() ? qps_[id] : nullptr;
+  }
+  // Calls what neither adds nor removes queue pairs.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (BaseQp* const qp : qps_)
+      if (qp != nullptr) visit(qp);
+  }
+
+ private:
+  std::vector<BaseQp*> qps_;
+  std::unordered_map<uint32_t, BaseQp*> by_number_;
+};
+
+}  // namespace mrc::shim

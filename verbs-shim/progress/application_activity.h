@@ -1,0 +1,41 @@
+// ApplicationActivity: what the application's threads do that makes progress, or makes it necessary. The progress
+// thread goes by it. Any thread. [VRB-PRG-1]
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "thread_mark.h"
+
+namespace mrc::shim {
+
+class ApplicationActivity {
+ public:
+  // Calls that make progress: the progress thread leaves it to them while there are some.
+  void count_poll() { polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
+
+  // Completion queues that are armed: a program may be waiting at the descriptor of a channel.
+  void count_armed(int by) { armed_.fetch_add(by); }
+  bool armed() const { return armed_.load() > 0; }
+
+  // A thread sleeps in ibv_get_cq_event, pumps itself, and takes the events of the MRC completion queue.
+  void begin_wait() {
+    last_sleeper_.store(environment::thread_mark());
+    sleepers_.fetch_add(1);
+    waits_.fetch_add(1);
+  }
+  void end_wait() { sleepers_.fetch_sub(1); }
+  int sleepers() const { return sleepers_.load(); }
+  uint64_t waits() const { return waits_.load(); }                                        // that have begun
+  bool slept_last() const { return last_sleeper_.load() == environment::thread_mark(); }  // this thread, of all
+
+ private:
+  std::atomic<uint64_t> polls_{0};
+  std::atomic<int> armed_{0};
+  std::atomic<int> sleepers_{0};
+  std::atomic<uint64_t> waits_{0};
+  std::atomic<const void*> last_sleeper_{nullptr};
+};
+
+}  // namespace mrc::shim
