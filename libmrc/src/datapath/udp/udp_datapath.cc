@@ -171,8 +171,8 @@ void Udp::advise(const UdpConfig& config) {
   if (rx_.granted() < config.rcvbuf)
     advice_.push_back("receive buffers are " + std::to_string(rx_.granted()) + " bytes instead of " +
                       std::to_string(config.rcvbuf) + ": sysctl -w net.core.rmem_max=" + std::to_string(config.rcvbuf));
-  if (tx_.granted() < config.sndbuf)
-    advice_.push_back("send buffers are " + std::to_string(tx_.granted()) + " bytes instead of " +
+  if (tx_.sockets().granted() < config.sndbuf)
+    advice_.push_back("send buffers are " + std::to_string(tx_.sockets().granted()) + " bytes instead of " +
                       std::to_string(config.sndbuf) + ": sysctl -w net.core.wmem_max=" + std::to_string(config.sndbuf));
   if (config.srv6_encap == Srv6Encap::kKernel) {
     std::string missing = missing_rule(source_port_rules(), config.source_ports, config.srv6->max_path_count());
@@ -185,9 +185,9 @@ void Udp::advise(const UdpConfig& config) {
 }
 
 std::string Udp::exposure() const {
-  if (tx_.unguarded() == 0) return {};
-  const DescriptorRoom& room = tx_.descriptors();
-  std::string text = "other users of this host can send from " + std::to_string(tx_.unguarded()) + " of " +
+  if (tx_.sockets().unguarded() == 0) return {};
+  const DescriptorRoom& room = tx_.sockets().descriptors();
+  std::string text = "other users of this host can send from " + std::to_string(tx_.sockets().unguarded()) + " of " +
                      std::to_string(tx_.evs().size()) +
                      " source ports, and so fail queue pairs: the ports could not be held on all addresses";
   if (!room.for_guards)
@@ -251,7 +251,8 @@ std::string Udp::describe() const {
   const char* kind = kernel_encapsulates_ ? "udp with SRv6 by the kernel: " : srv6_ ? "udp with SRv6: " : "udp: ";
   std::string text = kind + std::to_string(planes_.size()) + " planes, " + std::to_string(tx_.evs().size()) +
                      " EVs, GSO " + (gso() ? "on" : "off") + ", GRO " + (gro_ ? "on" : "off") + ", receive buffer " +
-                     std::to_string(rx_.granted()) + ", send buffer " + std::to_string(tx_.granted()) + " bytes\n";
+                     std::to_string(rx_.granted()) + ", send buffer " + std::to_string(tx_.sockets().granted()) +
+                     " bytes\n";
   for (const PlaneId p : planes_.ids()) {
     const Interface& i = interfaces_[p];
     if (closed_.contains(p)) {
