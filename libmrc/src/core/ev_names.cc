@@ -22,7 +22,7 @@ EvNames::EvNames(const PerEv<EvEntry>& evs) {
   check();
 }
 
-absl::Span<const EvIndex> EvNames::namesakes(uint32_t value) const {
+absl::Span<const EvIndex> EvNames::indices_of(uint32_t value) const {
   const uint32_t name = name_of(value);
   const auto first = std::lower_bound(names_.begin(), names_.end(), name,
                                       [](const Named& n, uint32_t wanted) { return n.name < wanted; });
@@ -32,7 +32,7 @@ absl::Span<const EvIndex> EvNames::namesakes(uint32_t value) const {
 }
 
 std::optional<EvIndex> EvNames::find(uint32_t value) const {
-  for (const EvIndex& ev : namesakes(value))
+  for (const EvIndex& ev : indices_of(value))
     if (names_[static_cast<size_t>(&ev - evs_.data())].value == value) return ev;
   return std::nullopt;
 }

@@ -19,7 +19,7 @@ class EvNames {
   // The EV of just this value.
   std::optional<EvIndex> find(uint32_t value) const;
   // Those, on any plane, that have the name of this value, in ascending order.
-  absl::Span<const EvIndex> namesakes(uint32_t value) const;
+  absl::Span<const EvIndex> indices_of(uint32_t value) const;
   void check() const;
 
  private:

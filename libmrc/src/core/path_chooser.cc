@@ -94,7 +94,7 @@ void PathChooser::follow_peer(PlaneId plane) {
   Plane& p = planes_[plane];
   if (p.heard_ev == p.followed_ev) return;
   p.followed_ev = p.heard_ev;
-  for (const EvIndex ev : names_.namesakes(p.heard_ev)) {
+  for (const EvIndex ev : names_.indices_of(p.heard_ev)) {
     if (health_.plane_of(ev) != plane || !health_.good(ev)) continue;
     p.reverse = ev;
     return;

@@ -102,7 +102,7 @@ std::optional<EvIndex> PathProber::draw_ev_of_plane(PlaneId plane) {
 // over any other, a dead one would count against those that work. [MRC-EVS-15]
 std::optional<EvIndex> PathProber::answer_ev(PlaneId plane, uint32_t asked) {
   if (engine_.ev_links.count() != 0)
-    for (const EvIndex ev : engine_.ev_names.namesakes(asked))
+    for (const EvIndex ev : engine_.ev_names.indices_of(asked))
       if (engine_.config.evs[ev].plane == plane) return ev;
   return draw_ev_of_plane(plane);
 }

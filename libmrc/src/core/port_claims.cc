@@ -4,16 +4,16 @@
 
 namespace mrc::core {
 
-bool PortClaims::on_word(Instant now, PlaneSet up, PlaneSet askable) {
-  bool heard = true;
+bool PortClaims::on_report(Instant now, PlaneSet up, PlaneSet askable) {
+  bool accepted = true;
   for (const PlaneId plane : planes_.ids()) {
     Plane& p = planes_[plane];
-    const bool says_up = up.contains(plane);
-    if (!(claimed_ | down_).contains(plane) && !says_up) {
+    const bool is_up = up.contains(plane);
+    if (!(claimed_ | down_).contains(plane) && !is_up) {
       if (!askable.contains(plane)) {
         leave(now, plane);
       } else if (now < p.hold_until) {
-        heard = false;
+        accepted = false;
         continue;
       } else {
         claimed_.insert(plane);
@@ -21,12 +21,12 @@ bool PortClaims::on_word(Instant now, PlaneSet up, PlaneSet askable) {
         p.to_ask = kProbes;
         p.asked = 0;
       }
-    } else if (down_.contains(plane) && says_up) {
+    } else if (down_.contains(plane) && is_up) {
       p.next_ask = std::min(p.next_ask, std::max(now, p.asked_at + ask_interval_ / 8));
     }
-    p.word_up = says_up;
+    p.reported_up = is_up;
   }
-  return heard;
+  return accepted;
 }
 
 void PortClaims::leave(Instant now, PlaneId plane) {
@@ -34,7 +34,7 @@ void PortClaims::leave(Instant now, PlaneId plane) {
   claimed_.erase(plane);
   down_.insert(plane);
   p.to_ask = p.refuted = 0;
-  p.next_ask = p.word_up ? now : now + ask_interval_;
+  p.next_ask = p.reported_up ? now : now + ask_interval_;
 }
 
 std::optional<PlaneId> PortClaims::take_due(Instant now) {
@@ -60,7 +60,7 @@ void PortClaims::on_unsent(PlaneId plane) {
 PlaneSet PortClaims::expire(Instant now) {
   PlaneSet left;
   for (const PlaneId plane : planes_.ids()) {
-    if (!claimed_.contains(plane) || planes_[plane].claimed_at + kPatience > now) continue;
+    if (!claimed_.contains(plane) || planes_[plane].claimed_at + kProbeTimeout > now) continue;
     if (planes_[plane].asked == 0) {  // no probe was sent: no proof
       claimed_.erase(plane);
       continue;
@@ -78,7 +78,7 @@ PortClaims::Proof PortClaims::on_answer(Instant now, PlaneId plane, Instant sent
   down_.erase(plane);
   p.next_ask = Instant::never();
   p.to_ask = 0;
-  if (sent_at >= p.claimed_at + kPatience) return Proof::kRestored;
+  if (sent_at >= p.claimed_at + kProbeTimeout) return Proof::kRestored;
   p.hold_until = now + kFirstHold * (int64_t{1} << std::min(p.refuted, kMaxHoldDoublings));
   if (p.refuted < kMaxHoldDoublings) ++p.refuted;
   return Proof::kRefuted;
@@ -88,7 +88,7 @@ Instant PortClaims::next_time() const {
   Instant next = Instant::never();
   for (const PlaneId plane : planes_.ids()) {
     const Plane& p = planes_[plane];
-    if (claimed_.contains(plane)) next = std::min(next, p.claimed_at + kPatience);
+    if (claimed_.contains(plane)) next = std::min(next, p.claimed_at + kProbeTimeout);
     if (down_.contains(plane)) next = std::min(next, p.next_ask);
   }
   return next;

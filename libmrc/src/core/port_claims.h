@@ -2,7 +2,7 @@
 // unauthenticated packet, so a report alone never retires a plane for longer than the duration of a probe.
 //
 // A plane that the peer reports down is *claimed*: new data avoid it, and kProbes EV probes over it are sent at once.
-// An answer to any of them refutes the claim, and the plane is in use again. Without an answer within kPatience the
+// An answer to any of them refutes the claim, and the plane is in use again. Without an answer within kProbeTimeout the
 // plane is *down*. The probes' answers count even when they are late, so a slow peer loses its planes for no longer
 // than its round trip. After a refuted claim the peer's reports about that plane are ignored for a time that doubles
 // with each further one, so a forger cannot keep a plane out of use by repetition. A plane that is down is probed
@@ -24,7 +24,7 @@ namespace mrc::core {
 
 class PortClaims {
  public:
-  static constexpr Duration kPatience = Duration::milliseconds(5);
+  static constexpr Duration kProbeTimeout = Duration::milliseconds(5);
   static constexpr uint8_t kProbes = 3;  // per claim, on different EVs: one may be lost
   static constexpr Duration kFirstHold = Duration::milliseconds(100);
   static constexpr uint8_t kMaxHoldDoublings = 6;  // 6.4 s
@@ -35,7 +35,7 @@ class PortClaims {
   // The peer's report: the planes that are up. Planes outside of `askable` carry no probe and are not in use either;
   // for them the report is accepted. False when some of it was ignored, too soon after a refuted claim: the update must
   // not be answered, so that an honest peer repeats it.
-  bool on_word(Instant now, PlaneSet up, PlaneSet askable);
+  bool on_report(Instant now, PlaneSet up, PlaneSet askable);
 
   PlaneSet claimed() const { return claimed_; }  // reported down, not proved yet
   PlaneSet down() const { return down_; }        // reported down, and no probe was answered
@@ -63,7 +63,7 @@ class PortClaims {
     uint8_t to_ask = 0;                   // unsent probes of this claim
     uint8_t asked = 0;                    // sent ones
     uint8_t refuted = 0;                  // claims in a row
-    bool word_up = true;                  // the peer's last report
+    bool reported_up = true;              // the peer's last report
   };
   void leave(Instant now, PlaneId plane);
 

@@ -227,7 +227,7 @@ TEST_F(EndpointOpsTest, PortStatusMovesTrafficAtOnceAndForGoodWhenProbesGoUnansw
   }
   EXPECT_EQ(answered().size(), 1u);
   EXPECT_EQ(used_planes(), 1_planes);
-  pass(PortClaims::kPatience * 2);
+  pass(PortClaims::kProbeTimeout * 2);
   EXPECT_EQ(used_planes(), 1_planes);
   EXPECT_EQ(counters().port_status_refuted, 0u);
   port_status(3, 0);  // up again: asked at once, in use when it answers
@@ -445,7 +445,7 @@ TEST_F(EndpointOpsTest, APortThatIsSaidToBeDownIsAskedNowAndThenAndTakenBackWhen
   bring_up(qp_);
   sent_.clear();
   const Duration pause = config_.ev_probe_interval * 8;
-  pass(PortClaims::kPatience);
+  pass(PortClaims::kProbeTimeout);
   sent_.clear();
   pass(pause - Duration::nanoseconds(1));
   EXPECT_TRUE(asked().empty());

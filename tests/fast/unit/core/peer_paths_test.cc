@@ -69,7 +69,7 @@ class PeerPathsTest : public testing::Test {
     paths_->on_port_status(us(0), up);
     while (paths_->take_due_probe(us(0))) {
     }
-    paths_->take_due_probe(us(0) + PortClaims::kPatience);
+    paths_->take_due_probe(us(0) + PortClaims::kProbeTimeout);
     paths_->forget_probes();
   }
   // The EV of the next control packet, which is expected to leave.

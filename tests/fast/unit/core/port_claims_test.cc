@@ -22,7 +22,7 @@ class PortClaimsTest : public testing::Test {
     }
     return planes;
   }
-  bool word(PlaneSet up) { return claims_.on_word(now_, up, askable_); }
+  bool word(PlaneSet up) { return claims_.on_report(now_, up, askable_); }
   void refute(PlaneId plane, Duration age = kTick) {
     const Instant sent = now_;
     now_ = now_ + age;
@@ -32,7 +32,7 @@ class PortClaimsTest : public testing::Test {
   void take_down(PlaneSet up) {
     word(up);
     asked();
-    now_ = now_ + PortClaims::kPatience;
+    now_ = now_ + PortClaims::kProbeTimeout;
     claims_.expire(now_);
   }
 
@@ -42,7 +42,7 @@ class PortClaimsTest : public testing::Test {
   PortClaims claims_{4, kAsk};
 };
 
-TEST_F(PortClaimsTest, on_word__ClaimsAndAsksAtOnceAndOnce) {
+TEST_F(PortClaimsTest, on_report__ClaimsAndAsksAtOnceAndOnce) {
   EXPECT_TRUE(word(0b1011_planes));
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
   EXPECT_EQ(claims_.down(), PlaneSet());
@@ -55,7 +55,7 @@ TEST_F(PortClaimsTest, on_word__ClaimsAndAsksAtOnceAndOnce) {
 TEST_F(PortClaimsTest, expire__LeavesThePlaneWhenThePatienceIsOver) {
   word(0b1011_planes);
   asked();
-  now_ = now_ + PortClaims::kPatience - kTick;
+  now_ = now_ + PortClaims::kProbeTimeout - kTick;
   EXPECT_EQ(claims_.expire(now_), PlaneSet());
   EXPECT_EQ(claims_.down(), PlaneSet());
   EXPECT_EQ(claims_.next_time(), now_ + kTick);
@@ -69,11 +69,11 @@ TEST_F(PortClaimsTest, expire__LeavesThePlaneWhenThePatienceIsOver) {
 TEST_F(PortClaimsTest, expire__ProvesNothingWithoutAProbe) {
   word(0b1011_planes);
   while (const std::optional<PlaneId> plane = claims_.take_due(now_)) claims_.on_unsent(*plane);
-  EXPECT_EQ(claims_.expire(now_ + PortClaims::kPatience), PlaneSet());
+  EXPECT_EQ(claims_.expire(now_ + PortClaims::kProbeTimeout), PlaneSet());
   EXPECT_EQ(claims_.claimed() | claims_.down(), PlaneSet());
 }
 
-TEST_F(PortClaimsTest, on_word__IsTakenForPlanesThatCarryNoProbe) {
+TEST_F(PortClaimsTest, on_report__IsTakenForPlanesThatCarryNoProbe) {
   askable_ = 0b1011_planes;
   EXPECT_TRUE(word(0b1011_planes));
   EXPECT_EQ(claims_.down(), 0b0100_planes);
@@ -104,7 +104,7 @@ TEST_F(PortClaimsTest, on_answer__OfALaterProbeIsNoRefutation) {
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
 }
 
-TEST_F(PortClaimsTest, on_word__IsIgnoredForAWhileThatDoublesWithEachRefutation) {
+TEST_F(PortClaimsTest, on_report__IsIgnoredForAWhileThatDoublesWithEachRefutation) {
   Duration hold = PortClaims::kFirstHold;
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(word(0b1011_planes)) << i;
@@ -120,7 +120,7 @@ TEST_F(PortClaimsTest, on_word__IsIgnoredForAWhileThatDoublesWithEachRefutation)
   }
 }
 
-TEST_F(PortClaimsTest, on_word__OfOnePlaneIsNotHeldAgainstAnother) {
+TEST_F(PortClaimsTest, on_report__OfOnePlaneIsNotHeldAgainstAnother) {
   word(0b1011_planes);
   refute(2_plane);
   EXPECT_FALSE(word(0b0011_planes));
@@ -151,7 +151,7 @@ TEST_F(PortClaimsTest, take_due__DropsTheProbesOfAClaimThatIsDecided) {
   now_ = now_ + Duration::seconds(10);
   word(0b1011_planes);
   ASSERT_TRUE(claims_.take_due(now_));
-  now_ = now_ + PortClaims::kPatience;
+  now_ = now_ + PortClaims::kProbeTimeout;
   EXPECT_EQ(claims_.expire(now_), 0b0100_planes);
   EXPECT_EQ(asked(), PlaneSet());
 }
@@ -186,7 +186,7 @@ TEST_F(PortClaimsTest, take_due__AsksAtOnceWhenTheWordWasTakenBackInTheMeantime)
   word(0b1011_planes);
   asked();
   word(0b1111_planes);
-  now_ = now_ + PortClaims::kPatience;
+  now_ = now_ + PortClaims::kProbeTimeout;
   claims_.expire(now_);
   EXPECT_EQ(asked(), 0b0100_planes);
 }
