@@ -43,7 +43,7 @@ ncclResult_t RecvComm::irecv(int n, void* const* data, const uint64_t* sizes, co
   RecvRequest& made = requests_[place_of(row_)];
   // The slots of this place may be changed when the write that sent their last contents has been acknowledged.
   const bool slots_busy = row_ > kRows && rows_written_ < row_ - kRows;
-  if (made.state_ != RecvRequest::State::kFree || slots_busy || !room(lanes_[0], 2)) return progress();
+  if (made.state_ != RecvRequest::State::kFree || slots_busy || !lanes_.room(lanes_[0], 2)) return progress();
 
   auto& slots = slots_[place_of(row_)];
   for (int i = 0; i < n; ++i) {
@@ -85,8 +85,8 @@ ncclResult_t RecvComm::post_slots(int n) {
     wr.sg_list = &parts[writes];
     wr.num_sge = 1;
     wr.opcode = IBV_WR_RDMA_WRITE;
-    wr.wr.rdma.remote_addr = control_addr_ + (place * kMaxRecvs + first) * sizeof(Slot);
-    wr.wr.rdma.rkey = control_keys_[lane.remote_member];
+    wr.wr.rdma.remote_addr = remote_control_.addr + (place * kMaxRecvs + first) * sizeof(Slot);
+    wr.wr.rdma.rkey = remote_control_.keys[lane.remote_member];
     if (writes > 0) list[writes - 1].next = &wr;
   }
   writes_ += writes;

@@ -39,7 +39,7 @@ class RecvComm final : public Connection {
 
  private:
   friend class RecvRequest;
-  static constexpr uint32_t kSlotsDepth = 2 * kRows + 16;       // two writes per row, and a heartbeat
+  static constexpr uint32_t kSlotsDepth = 2 * kRows + 16;       // two writes per row, and a keepalive
   static constexpr uint32_t kReceiveDepth = 2 * kRows;          // immediates in flight on a lane: one per row
   static constexpr uint32_t kReceivesBack = kReceiveDepth / 4;  // posted again together
   static constexpr uint32_t kRowsPerSignal = 16;

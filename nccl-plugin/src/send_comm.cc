@@ -51,7 +51,7 @@ std::string quantiles_of(const LatencyHistogram& times) {
 
 void SendComm::log_latencies() const {
   if (latencies_.count() == 0) return;
-  const QpSample last = sample();
+  const QpSample last = lanes_.sample();
   NET_INFO(
       "Connection with %s closes: %lu messages, completed after %s; QP %u: %lu packets, %lu sent again, %lu timeouts",
       peer().c_str(), static_cast<unsigned long>(latencies_.count()), quantiles_of(latencies_).c_str(), last.qpn,
@@ -62,7 +62,7 @@ void SendComm::log_latencies() const {
 // Of all queue pairs together.
 void SendComm::log_retransmissions() const {
   LatencyHistogram delays;
-  for (const Lane& lane : lanes_) sample_of(lane).add_delays(&delays);
+  for (const Lane& lane : lanes_) lanes_.sample_of(lane).add_delays(&delays);
   if (delays.count() == 0) return;
   NET_INFO("Connection with %s closes: %lu packets sent again were acknowledged %s after their first transmission",
            peer().c_str(), static_cast<unsigned long>(delays.count()), quantiles_of(delays).c_str());
@@ -126,7 +126,7 @@ SendComm::LaneSet SendComm::lanes_for(uint64_t size) const {
 bool SendComm::room_for(const LaneSet& lanes, uint64_t size) const {
   const uint32_t writes = static_cast<uint32_t>(size / kLargestWrite) + 2;
   for (size_t i = 0; i < lanes_.size(); ++i)
-    if (lanes[i] && !room(lanes_[i], writes)) return false;
+    if (lanes[i] && !lanes_.room(lanes_[i], writes)) return false;
   return true;
 }
 
@@ -229,11 +229,12 @@ ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64
   const uint32_t place = place_of(row_);
   if (record) {
     add(Work::kRecord, IBV_WR_RDMA_WRITE_WITH_IMM, reinterpret_cast<uint64_t>(&records_[place]), sizeof(SizeRecord),
-        records_memory_->lkey(lane.member), control_addr_ + place * sizeof(SizeRecord),
-        control_keys_[lane.remote_member]);
+        records_memory_->lkey(lane.member), remote_control_.addr + place * sizeof(SizeRecord),
+        remote_control_.keys[lane.remote_member]);
     record_busy_.set(place);
   } else if (last && n == 0) {
-    add(Work::kSend, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0, control_addr_, control_keys_[lane.remote_member]);
+    add(Work::kSend, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0, remote_control_.addr,
+        remote_control_.keys[lane.remote_member]);
   }
   if (last) {
     list[n - 1].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;

@@ -43,7 +43,7 @@ class SendComm final : public Connection {
 
  private:
   friend class SendRequest;
-  static constexpr uint32_t kSendDepth = 2 * kRows + 16;  // a message and an end per row, and a heartbeat
+  static constexpr uint32_t kSendDepth = 2 * kRows + 16;  // a message and an end per row, and a keepalive
   static constexpr int kMaxWrites = kLargestMessage / kLargestWrite + 1;
 
   struct Message {

@@ -8,14 +8,7 @@ namespace {
 
 constexpr uint32_t kSendQueue = 64;
 constexpr uint32_t kReceiveQueue = 256;
-constexpr uint64_t kVirtualBytes = 1ull << 40;
 constexpr uint32_t kMaxPeers = 0xFFFFFF;
-
-// The engine forms addresses inside a source region but reads no payload while ICRC is off.
-uint8_t* virtual_memory() {
-  static uint8_t byte;
-  return &byte;
-}
 
 // One burst for all NICs: the simulator has one thread, and a burst is sent before the next one is requested.
 core::TxBurst& shared_burst() {
@@ -44,9 +37,7 @@ MrcNic::MrcNic(uint32_t index, PacketPool* pool, const FabricPlan* plan, const M
     : NicBase(index, pool, plan), config_(config), nics_(nics), tracer_(tracer), evs_(plan->evs(index, seed)) {
   endpoint_ = std::make_unique<core::Endpoint>(endpoint_config(config, *plan, index, seed * 1000003 + index, evs_),
                                                this, *tracer ? this : nullptr);
-  local_key_ = endpoint_->memory().add(virtual_memory(), 0, kVirtualBytes, core::kAccessLocalWrite, 1);
-  remote_key_ =
-      endpoint_->memory().add(nullptr, 0, kVirtualBytes, core::kAccessLocalWrite | core::kAccessRemoteWrite, 1);
+  memory_.register_with(endpoint_.get());
 }
 
 MrcNic::~MrcNic() = default;
@@ -64,22 +55,20 @@ core::PeerId MrcNic::peer_of(uint32_t nic) const {
   return found == peers_.end() ? core::kNoPeer : found->second;
 }
 
-MrcNic::Connection* MrcNic::make_connection(MrcNic* peer) {
+std::unique_ptr<MrcNic::Connection> MrcNic::make_connection(MrcNic* peer) {
   auto c = std::make_unique<Connection>();
   c->nic = this;
   core::QpInit init;
   init.sink = c.get();
   init.qpn = c->qpn = Qpn(next_qpn_++);
-  init.pd = 1;
+  init.pd = VirtualMemory::kPd;
   init.caps = {kSendQueue, kReceiveQueue, 1, 0};
   c->qp = endpoint_->create_qp(init);
   intern(peer->index());
-  passive_.push_back(std::move(c));
-  return passive_.back().get();
+  return c;
 }
 
-void MrcNic::bring_up(Connection* c, MrcNic* peer, Qpn peer_qpn, core::PeerId peer_id) {
-  (void)peer;
+void MrcNic::bring_up(Connection* c, Qpn peer_qpn, core::PeerId peer_id) {
   core::QpAttr a = config_.qp;
   a.peer = peer_id;
   a.dest_qpn = peer_qpn;
@@ -92,17 +81,12 @@ void MrcNic::bring_up(Connection* c, MrcNic* peer, Qpn peer_qpn, core::PeerId pe
 
 // Both ends at once, as an application's out-of-band exchange leaves them.
 MrcNic::Connection* MrcNic::connection_to(uint32_t peer, uint32_t slot) {
-  const uint64_t key = static_cast<uint64_t>(slot) << 32 | peer;
-  const auto found = connections_.find(key);
-  if (found != connections_.end()) return found->second.get();
+  if (Connection* const found = connections_.find(peer, slot)) return found;
   auto* other = static_cast<MrcNic*>((*nics_)[peer].get());
-  Connection* ours = make_connection(other);
-  auto moved = std::move(passive_.back());
-  passive_.pop_back();
-  connections_[key] = std::move(moved);
-  Connection* theirs = other->make_connection(this);
-  bring_up(ours, other, theirs->qpn, peers_[peer]);
-  other->bring_up(theirs, this, ours->qpn, other->peers_[index_]);
+  Connection* const ours = connections_.add(peer, slot, make_connection(other));
+  Connection* const theirs = other->connections_.add_passive(other->make_connection(this));
+  bring_up(ours, theirs->qpn, peers_[peer]);
+  other->bring_up(theirs, ours->qpn, other->peers_[index_]);
   return ours;
 }
 
@@ -120,18 +104,18 @@ void MrcNic::send(const Message& m) {
 
 void MrcNic::post(Connection* c, const Message& m) {
   if (c->failed) {
-    done_.push_back({c, m.id, false, true});
+    done_.add({c, m.id, false, true});
     return;
   }
   const auto* other = static_cast<const MrcNic*>((*nics_)[m.dst].get());
-  const core::Sge sge{0, static_cast<uint32_t>(m.bytes), local_key_};
+  const core::Sge sge{0, static_cast<uint32_t>(m.bytes), memory_.local_key()};
   core::SendWr wr;
   wr.wr_id = m.id;
   wr.op = core::SendOp::kWriteImm;
   wr.signaled = true;
   wr.sges = &sge;
   wr.num_sge = 1;
-  wr.rkey = other->remote_key_;
+  wr.rkey = other->memory_.remote_key();
   wr.imm = m.id;
   if (!c->waiting.empty() || endpoint_->post_send(to_instant(now_ps()), c->qp, wr) != core::PostResult::kOk)
     c->waiting.push_back(m);
@@ -144,9 +128,9 @@ bool MrcNic::Connection::on_completion(const core::Completion& completion) {
     ++nic->qp_errors_;
   }
   if (completion.is_recv) {
-    if (ok) nic->done_.push_back({this, completion.imm, true, false});
+    if (ok) nic->done_.add({this, completion.imm, true, false});
   } else {
-    nic->done_.push_back({this, static_cast<uint32_t>(completion.wr_id), false, !ok});
+    nic->done_.add({this, static_cast<uint32_t>(completion.wr_id), false, !ok});
   }
   return true;
 }
@@ -155,29 +139,26 @@ void MrcNic::on_trace(const core::TraceEntry& e) {
   (*tracer_)(index_, e);
 }
 
-// Completions are reported after the engine has returned: a listener may post at once.
-void MrcNic::tell_listener() {
-  while (!done_.empty()) {
-    telling_.swap(done_);
-    for (const Done& d : telling_) {
-      Connection* c = d.connection;
-      if (d.received) {
-        endpoint_->post_recv(to_instant(now_ps()), c->qp, 0);
-      } else if (!c->waiting.empty()) {
-        const std::deque<Message> queued = std::move(c->waiting);
-        c->waiting.clear();
-        for (const Message& m : queued) post(c, m);
-      }
-      if (listener_ == nullptr) continue;
-      if (d.received) {
-        listener_->on_received(d.id);
-      } else if (d.failed) {
-        listener_->on_failed(d.id);
-      } else {
-        listener_->on_sent(d.id);
-      }
-    }
-    telling_.clear();
+void MrcNic::report_completions() {
+  done_.drain([this](const Done& done) { report(done); });
+}
+
+void MrcNic::report(const Done& done) {
+  Connection* c = done.connection;
+  if (done.received) {
+    endpoint_->post_recv(to_instant(now_ps()), c->qp, 0);
+  } else if (!c->waiting.empty()) {
+    const std::deque<Message> queued = std::move(c->waiting);
+    c->waiting.clear();
+    for (const Message& m : queued) post(c, m);
+  }
+  if (listener_ == nullptr) return;
+  if (done.received) {
+    listener_->on_received(done.id);
+  } else if (done.failed) {
+    listener_->on_failed(done.id);
+  } else {
+    listener_->on_sent(done.id);
   }
 }
 
@@ -193,7 +174,7 @@ void MrcNic::pump() {
   core::TxBurst& burst = shared_burst();
   const Instant now = to_instant(now_ps());
   for (;;) {
-    tell_listener();
+    report_completions();
     const PlaneSet room = planes_with_room();
     if (room.empty() || !endpoint_->poll_tx(now, &burst, room)) {
       if (done_.empty()) break;

@@ -10,10 +10,13 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/endpoint.h"
+#include "sim/model/deferred.h"
 #include "sim/model/nic.h"
+#include "sim/model/virtual_memory.h"
 
 namespace mrc::sim {
 
@@ -56,6 +59,27 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
     bool failed = false;
     std::deque<Message> waiting;  // beyond the send queue
   };
+  // Those to a peer are found by peer and slot; those that peers have made are only kept.
+  class Connections {
+   public:
+    Connection* find(uint32_t peer, uint32_t slot) const {
+      const auto found = to_peers_.find(key(peer, slot));
+      return found != to_peers_.end() ? found->second.get() : nullptr;
+    }
+    Connection* add(uint32_t peer, uint32_t slot, std::unique_ptr<Connection> made) {
+      return (to_peers_[key(peer, slot)] = std::move(made)).get();
+    }
+    Connection* add_passive(std::unique_ptr<Connection> made) {
+      passive_.push_back(std::move(made));
+      return passive_.back().get();
+    }
+
+   private:
+    static uint64_t key(uint32_t peer, uint32_t slot) { return static_cast<uint64_t>(slot) << 32 | peer; }
+
+    std::unordered_map<uint64_t, std::unique_ptr<Connection>> to_peers_;
+    std::vector<std::unique_ptr<Connection>> passive_;
+  };
   struct Done {
     Connection* connection;
     uint32_t id;
@@ -67,12 +91,13 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   void on_trace(const core::TraceEntry& e) override;
 
   Connection* connection_to(uint32_t peer, uint32_t slot);
-  Connection* make_connection(MrcNic* peer);
+  std::unique_ptr<Connection> make_connection(MrcNic* peer);
   core::PeerId intern(uint32_t nic);
-  void bring_up(Connection* c, MrcNic* peer, Qpn peer_qpn, core::PeerId peer_id);
+  void bring_up(Connection* c, Qpn peer_qpn, core::PeerId peer_id);
   void post(Connection* c, const Message& m);
   void pump();
-  void tell_listener();
+  void report_completions();
+  void report(const Done& done);
   void transmit(const core::TxBurst& burst);
   void arm_timer();
   void on_timer();
@@ -82,13 +107,12 @@ class MrcNic final : public NicBase, public core::Sink, public core::TraceSink {
   const std::vector<std::unique_ptr<NicBase>>* const nics_;
   const Tracer* const tracer_;
   std::vector<Ev> evs_;
-  std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;  // by peer and slot, ours and theirs
-  std::vector<std::unique_ptr<Connection>> passive_;
+  Connections connections_;
   std::unique_ptr<core::Endpoint> endpoint_;  // after its QPs' sinks
   std::unordered_map<uint32_t, core::PeerId> peers_;
-  std::vector<Done> done_, telling_;
+  Deferred<Done> done_;  // for the listener, who may post at once
   uint32_t next_qpn_ = 0x100;
-  Key local_key_, remote_key_;
+  VirtualMemory memory_;
   uint32_t qp_errors_ = 0;
   uint64_t goodput_bytes_ = 0;  // payload placed, each byte once
   bool pumping_ = false;

@@ -1,7 +1,6 @@
 #include "sim/model/port.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace mrc::sim {
 namespace {
@@ -11,18 +10,11 @@ constexpr uint32_t kTrimKeeps = 20;  // BTH, METH and TSETH must survive a cut
 }  // namespace
 
 Port::Port(PacketPool* pool, Rng* rng, double rate_bps, Ps delay, const QueueConfig& queue)
-    : q_(queue), nominal_rate_(rate_bps), pool_(pool), rng_(rng), queue_(queue, rng), delay_(delay) {
-  set_rate(rate_bps);
-}
+    : q_(queue), pool_(pool), rng_(rng), queue_(queue, rng), line_(rate_bps, delay) {}
 
 Port::~Port() {
   while (Packet* p = queue_.take_any()) pool_->give(p);
-  while (!wire_.empty()) pool_->give(wire_.pop().packet);
-}
-
-void Port::set_rate(double bps) {
-  rate_ = bps;
-  ps_per_byte_ = 8.0 * kPsPerSecond / bps;
+  while (Packet* p = on_wire_.take_any()) pool_->give(p);
 }
 
 void Port::drop(Packet* p, uint64_t* counter) {
@@ -60,14 +52,15 @@ void Port::enqueue(Packet* p) {
   }
   peak_ = std::max(peak_, data().bytes());
   counters_.max_queue = std::max(counters_.max_queue, data().bytes());
-  if (!line_event_) {
-    line_event_ = true;
-    line_free_event_.schedule_at(std::max(free_at_, now_ps()));
-  }
+  if (!line_event_) schedule_line();
+}
+
+void Port::schedule_line() {
+  line_event_ = true;
+  line_free_event_.schedule_at(std::max(line_.free_at(), now_ps()));
 }
 
 void Port::transmit(Packet* p) {
-  const Ps now = now_ps();
   ++counters_.tx_packets;
   counters_.tx_bytes += p->bytes;
   if (p->tc == TrafficClass::kData) {
@@ -79,46 +72,24 @@ void Port::transmit(Packet* p) {
     }
   }
   if (owner_ != nullptr) owner_->on_left(*p);
-  free_at_ = now + serialisation(p->bytes);
+  line_.send(now_ps(), p->bytes);
   if (loss_ > 0 && rng_->chance(loss_)) {
     ++counters_.lost;
     pool_->give(p);
     return;
   }
-  // A decreasing latency must not make packets overtake on the wire.
-  last_arrival_ = std::max(last_arrival_, free_at_ + delay_ + extra_delay_);
-  const Ps at = last_arrival_ + latency_there_;
-  if (wire_.empty()) arrive_event_.schedule_at(at);
-  wire_.push({at, p});
+  on_wire_.add(p, line_.arrival());
 }
 
 void Port::line_free() {
   line_event_ = false;
-  const Ps now = now_ps();
-  if (now < free_at_) {  // something was sent at this very instant
-    if (queue_.count() > 0) {
-      line_event_ = true;
-      line_free_event_.schedule_at(free_at_);
-    }
+  if (now_ps() < line_.free_at()) {  // something was sent at this very instant
+    if (queue_.count() > 0) schedule_line();
     return;
   }
   if (Packet* p = queue_.next(paused_)) transmit(p);
-  if (queue_.count() > (paused_ ? data().count() : 0)) {
-    line_event_ = true;
-    line_free_event_.schedule_at(std::max(free_at_, now));
-  }
+  if (queue_.count() > (paused_ ? data().count() : 0)) schedule_line();
   if (owner_ != nullptr) owner_->on_room(index_);
-}
-
-void Port::arrive() {
-  if (wire_.empty() || wire_.front().at > now_ps()) return;  // the link was down in between
-  Packet* const p = wire_.pop().packet;
-  if (!wire_.empty()) arrive_event_.schedule_at(wire_.front().at);
-  to_->receive(p, port_there_);
-}
-
-void Port::expect_arrival() const {
-  if (!wire_.empty()) __builtin_prefetch(wire_.front().packet);
 }
 
 void Port::expect_line() const {
@@ -133,26 +104,16 @@ void Port::set_up(bool up) {
     return;
   }
   while (Packet* p = queue_.take_any()) drop(p, &counters_.lost_down);
-  Wire received;
-  while (!wire_.empty()) {
-    const Wire::Arrival a = wire_.pop();
-    if (a.at - latency_there_ <= now_ps()) {
-      received.push(a);
-      continue;
-    }
+  on_wire_.cut([this](Packet* p) {
     ++counters_.lost_down;
-    pool_->give(a.packet);
-  }
-  wire_ = std::move(received);
+    pool_->give(p);
+  });
   paused_ = false;
 }
 
 void Port::set_paused(bool paused) {
   paused_ = paused;
-  if (!paused && queue_.count() > 0 && !line_event_ && up_) {
-    line_event_ = true;
-    line_free_event_.schedule_at(std::max(free_at_, now_ps()));
-  }
+  if (!paused && queue_.count() > 0 && !line_event_ && up_) schedule_line();
 }
 
 int64_t Port::take_peak_queue() {

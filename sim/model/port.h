@@ -1,8 +1,8 @@
 // Port: one direction of a link with the queues before it, whose rules are those of sim/queue/switch_queue.h.
 //
-// The wire is a queue as well: what was sent arrives in order after serialisation and propagation. So a port needs two
-// reusable events, "line free" and "first packet on the wire arrives", for any number of packets; and "line free"
-// is only scheduled when something waits.
+// What was sent arrives in order after serialisation (line.h) and propagation (packets_on_wire.h). So a port needs two
+// reusable events, "line free" and "first packet on the wire arrives", for any number of packets; and "line free" is
+// only scheduled when something waits.
 //
 // Faults are implemented here: down, loss, rate, delay. All in picoseconds and bytes.
 #pragma once
@@ -11,17 +11,11 @@
 
 #include "base/rng.h"
 #include "sim/model/event.h"
+#include "sim/model/line.h"
 #include "sim/model/packet.h"
-#include "sim/model/wire.h"
+#include "sim/model/packets_on_wire.h"
 
 namespace mrc::sim {
-
-// Takes what arrives at the end of a link.
-class Receiver {
- public:
-  virtual ~Receiver() = default;
-  virtual void receive(Packet* p, uint16_t port) = 0;
-};
 
 // Called when a port has sent a packet and may accept more; and when a packet of a class counted by PFC was sent.
 class PortOwner {
@@ -46,14 +40,12 @@ class Port {
   Port(PacketPool* pool, Rng* rng, double rate_bps, Ps delay, const QueueConfig& queue);
   ~Port();
   // `latency`: of the switch that receives, added behind the wire, so that it needs no event of its own.
-  void connect(Receiver* to, uint16_t port_there, Ps latency = 0) {
-    to_ = to, port_there_ = port_there, latency_there_ = latency;
-  }
+  void connect(Receiver* to, uint16_t port_there, Ps latency = 0) { on_wire_.connect(to, port_there, latency); }
   void set_owner(PortOwner* owner, uint16_t index) { owner_ = owner, index_ = index; }
 
   void enqueue(Packet* p);
   bool up() const { return up_; }
-  bool idle() const { return queue_.count() == 0 && now_ps() >= free_at_; }
+  bool idle() const { return queue_.count() == 0 && now_ps() >= line_.free_at(); }
   const PacketFifo& data() const { return queue_.data(); }
   const PacketFifo& control() const { return queue_.control(); }
   int64_t queued_bytes() const { return queue_.data().bytes() + queue_.trimmed().bytes() + queue_.control().bytes(); }
@@ -63,45 +55,38 @@ class Port {
   // Faults. A link that goes down loses the queued packets and those on the wire, not those that a switch has received.
   void set_up(bool up);
   void set_loss(double probability) { loss_ = probability; }
-  void set_rate(double bps);
-  double nominal_rate() const { return nominal_rate_; }
-  void set_extra_delay(Ps extra) { extra_delay_ = extra; }
+  void set_rate(double bps) { line_.set_rate(bps); }
+  double nominal_rate() const { return line_.nominal_rate(); }
+  void set_extra_delay(Ps extra) { line_.set_extra_delay(extra); }
   double loss() const { return loss_; }
-  double rate() const { return rate_; }
-  Ps extra_delay() const { return extra_delay_; }
+  double rate() const { return line_.rate(); }
+  Ps extra_delay() const { return line_.extra_delay(); }
   void set_paused(bool paused);  // PFC: data is held, control is sent
   bool paused() const { return paused_; }
-  bool faulty() const { return !up_ || loss_ > 0 || extra_delay_ != 0 || rate_ != nominal_rate_; }
+  bool faulty() const { return !up_ || loss_ > 0 || line_.faulty(); }
 
  private:
   void trim(Packet* p);
   void drop(Packet* p, uint64_t* counter);
   void transmit(Packet* p);
   void line_free();
-  void arrive();
-  void expect_arrival() const;
   void expect_line() const;
-  Ps serialisation(uint32_t bytes) const { return static_cast<Ps>(static_cast<double>(bytes) * ps_per_byte_ + 0.5); }
+  void schedule_line();
 
   // What every packet needs stands together, beside the events, which are fetched ahead with what is before them.
   const QueueConfig q_;
   PortCounters counters_;
-  double nominal_rate_, rate_;
   PacketPool* const pool_;
   Rng* const rng_;
   int64_t peak_ = 0;
   queueing::SwitchQueue<Packet> queue_;
-  double ps_per_byte_, loss_ = 0;
+  double loss_ = 0;
   PortOwner* owner_ = nullptr;
   uint16_t index_ = 0;
   bool up_ = true, paused_ = false, line_event_ = false;
-  Ps delay_, extra_delay_ = 0, latency_there_ = 0;
-  Ps free_at_ = 0, last_arrival_ = 0;
+  Line line_;
   Recurring<Port, &Port::line_free, &Port::expect_line> line_free_event_{this};
-  Receiver* to_ = nullptr;
-  uint16_t port_there_ = 0;
-  Wire wire_;
-  Recurring<Port, &Port::arrive, &Port::expect_arrival> arrive_event_{this};
+  PacketsOnWire on_wire_;
 };
 
 }  // namespace mrc::sim

@@ -13,7 +13,6 @@ namespace mrc::perf {
 
 namespace {
 
-constexpr auto kLook = std::chrono::microseconds(500);  // between polls of the TCP connection
 constexpr auto kQuiet =
     std::chrono::milliseconds(100);                // without an arrival once the peer has sent all: the rest is lost
 constexpr auto kStall = std::chrono::seconds(10);  // in which no datagram leaves
@@ -27,23 +26,17 @@ DatagramTransfer::DatagramTransfer(const DatagramSetup& setup, const Pattern& pa
       monitor_(monitor),
       sender_(setup.client || setup.options.bidirectional),
       receiver_(!setup.client || setup.options.bidirectional),
-      lanes_(setup.options.qps),
+      schedule_(setup.options, setup.plan),
+      end_(setup.oob),
       wrs_(setup.plan.chunk),
-      sges_(setup.plan.chunk) {
-  const uint64_t iters = s_.options.iters;
-  target_chunks_ = iters == 0 ? UINT64_MAX : (iters + s_.plan.chunk - 1) / s_.plan.chunk;
-}
-
-bool DatagramTransfer::may_post(const Lane& lane) const {
-  return !stop_ && lane.posted < target_chunks_ && lane.posted - lane.completed < s_.plan.window;
-}
+      sges_(setup.plan.chunk) {}
 
 void DatagramTransfer::post_chunk(uint32_t qp) {
   const Plan& p = s_.plan;
-  Lane& lane = lanes_[qp];
+  const uint64_t first = schedule_.posted(qp) * p.chunk;
   const uint32_t me = s_.client ? 0 : 1;
   for (uint32_t i = 0; i < p.chunk; ++i) {
-    const auto message = static_cast<uint32_t>(lane.posted * p.chunk + i);
+    const auto message = static_cast<uint32_t>(first + i);
     const uint64_t offset = s_.options.verify ? pattern_.offset(me, qp, message) : 0;
     sges_[i] = {reinterpret_cast<uint64_t>(s_.source.data()) + offset, static_cast<uint32_t>(p.size),
                 s_.source.mr().lkey};
@@ -55,29 +48,8 @@ void DatagramTransfer::post_chunk(uint32_t qp) {
     wrs_[i].send_flags = s_.datagrams.inline_flag(p.size);
   }
   wrs_[p.chunk - 1].send_flags |= IBV_SEND_SIGNALED;
-  if (in_flight_ == 0) last_left_ = now_;
+  if (schedule_.in_flight() == 0) last_left_ = now_;
   s_.datagrams.post(qp, wrs_.data());
-  ++lane.posted;
-  ++in_flight_;
-}
-
-// Checks a few queue pairs, starting after the last one checked.
-bool DatagramTransfer::post_round() {
-  bool any = false;
-  const uint32_t looks = std::min<uint32_t>(s_.options.qps, 64);
-  for (uint32_t i = 0; i < looks; ++i) {
-    const uint32_t qp = next_qp_;
-    next_qp_ = next_qp_ + 1 == s_.options.qps ? 0 : next_qp_ + 1;
-    if (!may_post(lanes_[qp])) continue;
-    post_chunk(qp);
-    any = true;
-  }
-  return any;
-}
-
-bool DatagramTransfer::all_posted() const {
-  return stop_ ||
-         std::all_of(lanes_.begin(), lanes_.end(), [&](const Lane& lane) { return lane.posted >= target_chunks_; });
 }
 
 void DatagramTransfer::on_arrival(const ibv_wc& wc) {
@@ -92,11 +64,9 @@ void DatagramTransfer::on_arrival(const ibv_wc& wc) {
   }
   s_.datagrams.recycle(wc);
   if (at < 0) return;
-  ++result_.mismatches;
-  if (result_.first_mismatch.empty())
-    result_.first_mismatch = "message " + std::to_string(wc.imm_data) + " of queue pair " + std::to_string(arrived.qp) +
-                             ", " + std::to_string(arrived.bytes) + " bytes, differs from byte " + std::to_string(at) +
-                             " on";
+  result_.note_mismatch("message " + std::to_string(wc.imm_data) + " of queue pair " + std::to_string(arrived.qp) +
+                        ", " + std::to_string(arrived.bytes) + " bytes, differs from byte " + std::to_string(at) +
+                        " on");
 }
 
 void DatagramTransfer::poll() {
@@ -110,8 +80,7 @@ void DatagramTransfer::poll() {
       on_arrival(wc[i]);
       continue;
     }
-    ++lanes_[Datagrams::number(wc[i])].completed;
-    --in_flight_;
+    schedule_.note_completed(static_cast<uint32_t>(Datagrams::number(wc[i])));
     result_.sent += s_.plan.chunk;
     last_left_ = now_;
   }
@@ -119,50 +88,39 @@ void DatagramTransfer::poll() {
 }
 
 void DatagramTransfer::send_done() {
-  done_sent_ = true;
-  result_.send_s = std::chrono::duration<double>(last_left_ - begin_).count();
-  s_.oob.send({{"done", result_.sent}, {"interrupted", interrupted()}});
-}
-
-void DatagramTransfer::hear_peer() {
-  if (const auto message = peer_done_ ? std::nullopt : s_.oob.try_receive()) {
-    peer_sent_ = message->at("done").get<uint64_t>();
-    if (message->value("interrupted", false)) stop_ = true;  // the opposite direction ends, too
-    peer_done_ = true;
-    quiet_from_ = now_;
-  }
-  if (peer_done_) s_.oob.look();
-  if (s_.oob.peer_gone() && !(peer_done_ && done_sent_))
-    throw PerfError("the peer process is gone", "look at the output of the other mrc-perf");
+  result_.send_s = std::chrono::duration<double>(last_left_ - time_.begin()).count();
+  end_.report(result_.sent, interrupted());
 }
 
 void DatagramTransfer::tick() {
   monitor_.tick(now_, (result_.sent + (sender_ ? 0 : result_.received)) * s_.plan.size);
-  if (now_ >= deadline_ || interrupted()) stop_ = true;
-  if (in_flight_ > 0 && now_ - last_left_ > kStall)
-    throw PerfError(std::to_string(in_flight_ * s_.plan.chunk) + " datagrams do not leave this host",
+  time_.check(now_);
+  if (interrupted()) time_.stop();
+  if (schedule_.in_flight() > 0 && now_ - last_left_ > kStall)
+    throw PerfError(std::to_string(schedule_.in_flight() * s_.plan.chunk) + " datagrams do not leave this host",
                     "all paths are down: see mrc-info --stats");
-  if (deadline_ != Clock::time_point::max() && !peer_done_ && now_ - deadline_ > kDrain)
+  if (time_.limited() && !end_.peer_reported() && now_ - time_.deadline() > kDrain)
     throw PerfError("the time is over, and the other side has not finished",
                     "look at the output of the other mrc-perf");
-  if (now_ < next_look_) return;
-  next_look_ = now_ + kLook;
-  hear_peer();
+  if (!end_.due(now_)) return;
+  end_.poll(now_);
+  if (end_.peer_interrupted()) time_.stop();  // the opposite direction ends, too
+  if (end_.peer_gone() && !(end_.peer_reported() && end_.reported()))
+    throw PerfError("the peer process is gone", "look at the output of the other mrc-perf");
 }
 
 bool DatagramTransfer::finished() const {
-  if (!done_sent_ || !peer_done_) return false;
-  return !receiver_ || result_.received >= peer_sent_ || now_ - std::max(last_arrival_, quiet_from_) > kQuiet;
+  if (!end_.reported() || !end_.peer_reported()) return false;
+  return !receiver_ || result_.received >= end_.peer_sent() ||
+         now_ - std::max(last_arrival_, end_.peer_reported_at()) > kQuiet;
 }
 
 void DatagramTransfer::start_run(double seconds) {
-  stop_ = done_sent_ = peer_done_ = false;
-  peer_sent_ = 0;
+  end_.restart();
   result_ = {};
-  begin_ = now_ = last_left_ = last_arrival_ = Clock::now();
-  const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  deadline_ = seconds == 0 ? Clock::time_point::max() : begin_ + length;
-  monitor_.start(begin_);
+  now_ = last_left_ = last_arrival_ = Clock::now();
+  time_.start(now_, seconds);
+  monitor_.start(now_);
   if (s_.client && !interrupted() && !s_.options.slices) end_well_when_interrupted();
 }
 
@@ -171,12 +129,15 @@ TransferResult DatagramTransfer::run(double seconds) {
   start_run(seconds);
   if (!sender_) send_done();
   while (!finished()) {
-    const bool posted = sender_ && post_round();
+    const bool posted = sender_ && !time_.stopped() &&
+                        schedule_.round([](uint32_t) { return true; }, [this](uint32_t qp) { post_chunk(qp); });
     poll();
     tick();
-    if (sender_ && !done_sent_ && in_flight_ == 0 && !posted && all_posted()) send_done();
+    if (sender_ && !end_.reported() && schedule_.in_flight() == 0 && !posted &&
+        (time_.stopped() || schedule_.all_posted()))
+      send_done();
   }
-  result_.receive_s = std::chrono::duration<double>(last_arrival_ - begin_).count();
+  result_.receive_s = std::chrono::duration<double>(last_arrival_ - time_.begin()).count();
   result_.cpu_s = tools::cpu_seconds() - cpu;
   return result_;
 }

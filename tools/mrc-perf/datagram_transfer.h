@@ -6,9 +6,12 @@
 
 #include <vector>
 
+#include "chunk_schedule.h"
 #include "datagram_latency.h"
+#include "end_of_run.h"
 #include "monitor.h"
 #include "pattern.h"
+#include "run_time.h"
 #include "transfer.h"
 
 namespace mrc::perf {
@@ -19,19 +22,11 @@ class DatagramTransfer {
   TransferResult run(double seconds);  // 0: all messages of the options
 
  private:
-  struct Lane {                          // one queue pair
-    uint64_t posted = 0, completed = 0;  // chunks
-  };
-
   void start_run(double seconds);
-  bool may_post(const Lane& lane) const;
   void post_chunk(uint32_t qp);
-  bool post_round();
-  bool all_posted() const;
   void poll();
   void on_arrival(const ibv_wc& wc);
   void tick();
-  void hear_peer();
   void send_done();
   bool finished() const;
 
@@ -39,13 +34,10 @@ class DatagramTransfer {
   const Pattern& pattern_;
   Monitor& monitor_;
   const bool sender_, receiver_;
-  bool stop_ = false, done_sent_ = false, peer_done_ = false;
-  uint64_t target_chunks_ = 0;  // of each queue pair in all runs; UINT64_MAX: until the deadline
-  uint64_t in_flight_ = 0;      // chunks
-  uint64_t peer_sent_ = 0;      // messages sent by the peer, as reported
-  uint32_t next_qp_ = 0;
-  Clock::time_point begin_, deadline_, now_, next_look_, last_left_, last_arrival_, quiet_from_;
-  std::vector<Lane> lanes_;
+  ChunkSchedule schedule_;
+  RunTime time_;
+  EndOfRun end_;
+  Clock::time_point now_, last_left_, last_arrival_;
   std::vector<ibv_send_wr> wrs_;
   std::vector<ibv_sge> sges_;
   TransferResult result_;

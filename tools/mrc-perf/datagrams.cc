@@ -10,22 +10,16 @@ namespace mrc::perf {
 
 namespace {
 
-constexpr uint32_t kGrhBytes = 40;        // in front of the data of every receive request
 constexpr uint32_t kQkey = 0x4D524350;    // any without its highest bit
 constexpr uint32_t kAllReceives = 65536;  // of all queue pairs together, where that leaves each enough
-constexpr uint32_t kMinReceives = 16, kMaxReceives = 1024, kReceiveList = 32;
-constexpr uint64_t kReceive = 1ULL << 56;
+constexpr uint32_t kMinReceives = 16, kMaxReceives = 1024;
+constexpr uint64_t kReceive = DatagramSlots::kReceive;
 
 void check_size(uint64_t size, uint32_t mtu, const char* whose) {
   if (size <= mtu) return;
   throw UsageError("a datagram of " + std::to_string(size) + " bytes is larger than the path MTU of " + whose + ", " +
                        std::to_string(mtu) + " bytes",
                    "use a --size of at most " + std::to_string(mtu) + ", or reliable queue pairs: --transport mrc");
-}
-
-uint64_t receive_bytes(uint64_t bytes) {
-  check_receive_bytes(bytes);
-  return bytes;
 }
 
 uint32_t receives_of(const Options& o, const Plan& plan) {
@@ -44,15 +38,11 @@ Datagrams::Datagrams(const Options& o, const Device& device, const Plan& plan)
     : o_(o),
       device_(device),
       sends_(plan.depth),
-      receives_(receives_of(o, plan)),
       // A size that is too large, which the peer has asked for, is refused by connect().
-      slot_bytes_((std::min<uint64_t>(plan.size, device.active_mtu()) + kGrhBytes + 63) / 64 * 64),
-      buffer_(device, receive_bytes(uint64_t{receives_} * o.qps * slot_bytes_)),
-      wrs_(kReceiveList),
-      sges_(kReceiveList) {}
+      slots_(device, o.qps, receives_of(o, plan), std::min<uint64_t>(plan.size, device.active_mtu())) {}
 
 void Datagrams::create_qps() {
-  const uint64_t cqe = std::min<uint64_t>(uint64_t{o_.qps} * (sends_ + receives_), 1U << 22);
+  const uint64_t cqe = std::min<uint64_t>(uint64_t{o_.qps} * (sends_ + slots_.per_qp()), 1U << 22);
   cq_ = mrc_create_cq(device_.mrc(), static_cast<int>(cqe), nullptr, nullptr, 0);
   if (cq_ == nullptr) check(errno, "mrc_create_cq", "use fewer --qps or a smaller --depth");
   for (uint32_t i = 0; i < o_.qps; ++i) create_qp();
@@ -69,7 +59,7 @@ void Datagrams::create_qp() {
   init.pd = device_.pd();
   init.send_cq = init.recv_cq = cq_;
   init.cap.max_send_wr = sends_;
-  init.cap.max_recv_wr = receives_;
+  init.cap.max_recv_wr = slots_.per_qp();
   init.cap.max_send_sge = init.cap.max_recv_sge = 1;
   init.cap.max_inline_data = static_cast<uint32_t>(o_.inline_bytes);
   mrc_soft_ud_qp* const qp = mrc_soft_create_ud_qp(device_.mrc(), &init);
@@ -120,7 +110,7 @@ void Datagrams::connect(Oob& oob) {
 }
 
 void Datagrams::post_receives() {
-  for (uint64_t i = 0; i < uint64_t{receives_} * o_.qps; ++i) {
+  for (uint64_t i = 0; i < slots_.size(); ++i) {
     ibv_wc wc{};
     wc.wr_id = kReceive | i;
     recycle(wc);
@@ -156,25 +146,20 @@ uint64_t Datagrams::number(const ibv_wc& wc) {
 
 Datagrams::Arrived Datagrams::arrived(const ibv_wc& wc) const {
   const uint64_t at = number(wc);
-  return {static_cast<uint32_t>(at / receives_), slot(at) + kGrhBytes, wc.byte_len - kGrhBytes};
+  return {slots_.qp_of(at), slots_.data(at), DatagramSlots::data_bytes(wc.byte_len)};
 }
 
 void Datagrams::recycle(const ibv_wc& wc) {
-  const uint64_t at = number(wc);
-  const auto qp = static_cast<uint32_t>(at / receives_);
-  if (waiting_ == kReceiveList || (waiting_ > 0 && qp != waiting_qp_)) post_recycled();
-  waiting_qp_ = qp;
-  sges_[waiting_] = {reinterpret_cast<uint64_t>(slot(at)), static_cast<uint32_t>(slot_bytes_), buffer_.mr().lkey};
-  wrs_[waiting_] = {kReceive | at, nullptr, &sges_[waiting_], 1};
-  if (waiting_ > 0) wrs_[waiting_ - 1].next = &wrs_[waiting_];
-  ++waiting_;
+  const uint64_t slot = number(wc);
+  if (slots_.must_post(slot)) post_recycled();
+  slots_.add(slot);
 }
 
 void Datagrams::post_recycled() {
-  if (waiting_ == 0) return;
-  waiting_ = 0;
+  if (slots_.empty()) return;
+  const uint32_t qp = slots_.waiting_qp();
   ibv_recv_wr* bad = nullptr;
-  check(mrc_soft_post_ud_recv(qps_[waiting_qp_], wrs_.data(), &bad), "mrc_soft_post_ud_recv",
+  check(mrc_soft_post_ud_recv(qps_[qp], slots_.take(), &bad), "mrc_soft_post_ud_recv",
         "this is a defect of mrc-perf or the library");
 }
 

@@ -1,11 +1,12 @@
 // The datagram queue pairs of a run (--transport ud): queue pairs, receive slots, and the exchange of GID and QPNs over
-// TCP. Every queue pair sends to the peer's one of the same number. Each receive request has a slot of its own.
+// TCP. Every queue pair sends to the peer's one of the same number.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "connection.h"
+#include "datagram_slots.h"
 #include "device.h"
 #include "oob.h"
 #include "options.h"
@@ -51,23 +52,17 @@ class Datagrams {
  private:
   void create_qp();
   void move_to_rts(mrc_soft_ud_qp* qp);
-  uint8_t* slot(uint64_t number) const { return buffer_.data() + number * slot_bytes_; }
 
   const Options& o_;
   const Device& device_;
-  const uint32_t sends_, receives_;  // of each queue pair
-  const uint64_t slot_bytes_;
-  Memory buffer_;
+  const uint32_t sends_;  // of each queue pair
+  DatagramSlots slots_;
   mrc_cq* cq_ = nullptr;
   std::vector<mrc_soft_ud_qp*> qps_;
   std::vector<uint32_t> peer_qpns_;
   ibv_ah* peer_ = nullptr;
   uint32_t max_inline_ = 0;
   uint32_t mtu_ = 0;
-  // Receive requests to be posted at once, all of one queue pair.
-  std::vector<ibv_recv_wr> wrs_;
-  std::vector<ibv_sge> sges_;
-  uint32_t waiting_ = 0, waiting_qp_ = 0;
 };
 
 }  // namespace mrc::perf

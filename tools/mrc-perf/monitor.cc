@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace mrc::perf {
 
@@ -20,64 +21,59 @@ constexpr double kInUseShare = 0.02, kInUseLeastGbps = 0.001;
 // With fewer messages than this between two lines, whole ones are too coarse for the rate.
 constexpr uint64_t kEnoughMessages = 8;
 
-uint64_t sent_bytes(const Snapshot& stats) {
-  uint64_t sum = 0;
-  for (size_t p = 0; p < stats.planes.size(); ++p) sum += stats.plane(p, "tx_bytes");
-  return sum;
-}
-
 }  // namespace
 
 Monitor::Monitor(ibv_context* context, mrc_qp* qp, uint64_t message, bool live, uint32_t timeline_ms, std::FILE* out)
-    : context_(context), qp_(qp), message_(message), live_(live), interval_(timeline_ms), out_(out) {}
+    : context_(context),
+      qp_(qp),
+      message_(message),
+      live_length_(live ? 1000 : 0),
+      row_length_(timeline_ms),
+      out_(out) {}
 
 void Monitor::start(Clock::time_point now) {
-  begin_ = last_live_ = last_row_ = now;
-  next_live_ = live_ ? now + std::chrono::seconds(1) : Clock::time_point::max();
-  next_row_ = interval_.count() != 0 ? now + interval_ : Clock::time_point::max();
-  next_ = std::min(next_live_, next_row_);
-  live_stats_ = row_stats_ = read_device_stats(context_);
-  if (interval_.count() != 0)
+  begin_ = now;
+  const Snapshot stats = read_device_stats(context_);
+  live_.start(now, live_length_, stats);
+  row_.start(now, row_length_, stats);
+  next_ = std::min(live_.next(), row_.next());
+  if (row_length_.count() != 0)
     std::fprintf(out_, "%8s %8s %7s  %-24s %7s  %s\n", "ms", "Gb/s", "planes", "Gb/s per plane", "retx",
                  "EVs good/skip/bad/denied");
 }
 
 void Monitor::due(Clock::time_point now, uint64_t bytes) {
-  if (now >= next_row_) timeline_row(now, bytes);
-  if (now >= next_live_) live_line(now, bytes);
-  next_ = std::min(next_live_, next_row_);
+  if (row_.due(now)) timeline_row(now, bytes);
+  if (live_.due(now)) live_line(now, bytes);
+  next_ = std::min(live_.next(), row_.next());
 }
 
 void Monitor::live_line(Clock::time_point now, uint64_t bytes) {
-  const Snapshot stats = read_device_stats(context_);
-  const uint64_t sent = sent_bytes(stats) - sent_bytes(live_stats_);
+  Snapshot stats = read_device_stats(context_);
+  uint64_t sent = 0;
+  for (size_t p = 0; p < stats.planes.size(); ++p) sent += live_.sent_by(stats, p);
   const bool by_packets = sent < kEnoughMessages * message_;
-  const auto counted = [&](const char* name) {
-    return static_cast<unsigned long long>(stats.counter(name) - live_stats_.counter(name));
-  };
+  const auto counted = [&](const char* name) { return static_cast<unsigned long long>(live_.counted(stats, name)); };
   std::fprintf(out_, "  %6.1f s  %7.2f Gb/s%s  retransmitted %llu (%llu needlessly)  timeouts %llu\n",
-               seconds(now - begin_), gbps(by_packets ? sent : bytes - live_bytes_, seconds(now - last_live_)),
+               seconds(now - begin_), gbps(by_packets ? sent : live_.bytes(bytes), live_.seconds(now)),
                by_packets ? " in packets" : "", counted("retransmits"), counted("spurious_retransmits"),
                counted("timeouts"));
   std::fflush(out_);
-  live_stats_ = stats;
-  live_bytes_ = bytes;
-  last_live_ = now;
-  while (next_live_ <= now) next_live_ += std::chrono::seconds(1);
+  live_.advance(now, std::move(stats), bytes);
 }
 
 void Monitor::timeline_row(Clock::time_point now, uint64_t bytes) {
-  const Snapshot stats = read_device_stats(context_);
+  Snapshot stats = read_device_stats(context_);
   const QpSnapshot qp = read_qp_stats(qp_);
   TimelineRow row;
-  const double elapsed = seconds(now - last_row_);
+  const double elapsed = row_.seconds(now);
   row.at_s = seconds(now - begin_);
-  row.gbps = gbps(bytes - row_bytes_, elapsed);
-  row.retransmits = stats.counter("retransmits") - row_stats_.counter("retransmits");
-  row.needless = stats.counter("spurious_retransmits") - row_stats_.counter("spurious_retransmits");
+  row.gbps = gbps(row_.bytes(bytes), elapsed);
+  row.retransmits = row_.counted(stats, "retransmits");
+  row.needless = row_.counted(stats, "spurious_retransmits");
   uint64_t total = 0;
   for (size_t p = 0; p < stats.planes.size(); ++p) {
-    const uint64_t sent = stats.plane(p, "tx_bytes") - row_stats_.plane(p, "tx_bytes");
+    const uint64_t sent = row_.sent_by(stats, p);
     row.plane_gbps.push_back(gbps(sent, elapsed));
     total += sent;
   }
@@ -100,10 +96,7 @@ void Monitor::timeline_row(Clock::time_point now, uint64_t bytes) {
                row.denied);
   std::fflush(out_);
   rows_.push_back(std::move(row));
-  row_stats_ = stats;
-  row_bytes_ = bytes;
-  last_row_ = now;
-  while (next_row_ <= now) next_row_ += interval_;
+  row_.advance(now, std::move(stats), bytes);
 }
 
 nlohmann::json timeline_to_json(const std::vector<TimelineRow>& rows) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "stats.h"
+#include "report_interval.h"
 
 namespace mrc::perf {
 
@@ -43,15 +43,13 @@ class Monitor {
   void live_line(Clock::time_point now, uint64_t bytes);
   void timeline_row(Clock::time_point now, uint64_t bytes);
 
-  ibv_context* context_;
-  mrc_qp* qp_;
-  uint64_t message_;
-  bool live_;
-  std::chrono::milliseconds interval_;
-  std::FILE* out_;
-  Clock::time_point begin_, next_, next_live_, next_row_, last_live_, last_row_;
-  uint64_t live_bytes_ = 0, row_bytes_ = 0;
-  Snapshot live_stats_, row_stats_;
+  ibv_context* const context_;
+  mrc_qp* const qp_;
+  const uint64_t message_;
+  const std::chrono::milliseconds live_length_, row_length_;  // 0: none
+  std::FILE* const out_;
+  Clock::time_point begin_, next_;
+  ReportInterval live_, row_;
   std::vector<TimelineRow> rows_;
 };
 

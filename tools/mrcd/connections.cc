@@ -19,6 +19,7 @@
 #include "ctl/peer_json.h"
 #include "datapath/holder.h"
 #include "device/unix_address.h"
+#include "send_buffer.h"
 
 namespace mrc::mrcd {
 
@@ -63,26 +64,25 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   // Connected, and no complete line has been received in time.
   bool is_overdue(Instant now) const { return !first_line_taken_ && now - since_ > kFirstLine; }
 
-  bool idle() const { return failed_ || unread() == 0; }
+  bool idle() const { return failed_ || out_.unsent() == 0; }
 
   void send(const nlohmann::json& message) override {
     if (failed_ || ended_ || deaf_) return;
-    if (unread() > kMaxQueued) return fail();
-    out_ += message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    out_ += '\n';
+    if (out_.unsent() > kMaxQueued) return fail();
+    out_.add(message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    out_.add("\n");
     write();
   }
 
  private:
-  size_t unread() const { return out_.size() + writing_.size() - written_; }
   bool may_ask() const {
-    return unread() <= kMaxUnread && (!owner_.finishing_ || owner_.service_.awaits_report(id_, steady_now()));
+    return out_.unsent() <= kMaxUnread && (!owner_.finishing_ || owner_.service_.awaits_report(id_, steady_now()));
   }
 
   void fail() {
     if (failed_) return;
     failed_ = true;
-    out_.clear();
+    out_.clear_waiting();
     asio::post(socket_.get_executor(), [self = shared_from_this()] { self->drop(); });
   }
   void drop() {
@@ -91,20 +91,17 @@ class Connections::Connection final : public Client, public std::enable_shared_f
 
   void write() {
     if (write_pending_) return;
-    if (written_ == writing_.size()) {
-      writing_ = std::exchange(out_, std::string());
-      written_ = 0;
-    }
-    if (writing_.empty()) return;
+    const std::string_view text = out_.next();
+    if (text.empty()) return;
     write_pending_ = true;
-    socket_.async_write_some(asio::buffer(writing_.data() + written_, writing_.size() - written_),
+    socket_.async_write_some(asio::buffer(text),
                              [self = shared_from_this()](const boost::system::error_code& error, size_t n) {
                                self->write_pending_ = false;
                                if (self->ended_ || self->failed_) return;
                                if (error)
                                  self->stop_writing();
                                else
-                                 self->written_ += n;
+                                 self->out_.note_sent(n);
                                self->write();
                                self->take_lines();  // that waited until there was room for answers
                                self->read();
@@ -116,8 +113,6 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   void stop_writing() {
     deaf_ = true;
     out_.clear();
-    writing_.clear();
-    written_ = 0;
   }
 
   // One part at a time, and few requests of it: a peer that sends without a pause does not block the others.
@@ -171,8 +166,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   const Peer peer_;
   ClientId id_ = 0;
   LineReader lines_;
-  std::string out_, writing_;  // not yet passed to the socket; being sent
-  size_t written_ = 0;         // bytes of writing_
+  SendBuffer out_;
   bool read_pending_ = false, write_pending_ = false, turn_pending_ = false;
   bool deaf_ = false;  // nothing can be sent to it any more
   bool failed_ = false, ended_ = false, first_line_taken_ = false;

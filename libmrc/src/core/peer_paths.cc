@@ -242,11 +242,11 @@ void PeerPaths::set_local_planes(PlaneSet up) {
 
 bool PeerPaths::on_port_status(Instant now, PlaneSet up) {
   const PlaneSet before = claims_.claimed() | claims_.down();
-  const bool heard = claims_.on_report(now, up, use_.askable());
+  const bool accepted = claims_.on_report(now, up, use_.askable());
   const PlaneSet called_down = (claims_.claimed() | claims_.down()) - before;
   if (!called_down.empty()) refresh_usable();
   for (const PlaneId plane : called_down) trace_plane(now, plane, false, TraceTrigger::kPortStatus);
-  return heard;
+  return accepted;
 }
 
 void PeerPaths::set_narrow_planes(PlaneSet narrow) {

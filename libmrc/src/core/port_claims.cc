@@ -5,15 +5,15 @@
 namespace mrc::core {
 
 bool PortClaims::on_report(Instant now, PlaneSet up, PlaneSet askable) {
-  bool heard = true;
+  bool accepted = true;
   for (const PlaneId plane : planes_.ids()) {
     Plane& p = planes_[plane];
-    const bool says_up = up.contains(plane);
-    if (!(claimed_ | down_).contains(plane) && !says_up) {
+    const bool is_up = up.contains(plane);
+    if (!(claimed_ | down_).contains(plane) && !is_up) {
       if (!askable.contains(plane)) {
         leave(now, plane);
       } else if (now < p.hold_until) {
-        heard = false;
+        accepted = false;
         continue;
       } else {
         claimed_.insert(plane);
@@ -21,12 +21,12 @@ bool PortClaims::on_report(Instant now, PlaneSet up, PlaneSet askable) {
         p.to_ask = kProbes;
         p.asked = 0;
       }
-    } else if (down_.contains(plane) && says_up) {
+    } else if (down_.contains(plane) && is_up) {
       p.next_ask = std::min(p.next_ask, std::max(now, p.asked_at + ask_interval_ / 8));
     }
-    p.reported_up = says_up;
+    p.reported_up = is_up;
   }
-  return heard;
+  return accepted;
 }
 
 void PortClaims::leave(Instant now, PlaneId plane) {

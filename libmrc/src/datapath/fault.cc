@@ -1,21 +1,18 @@
 // The decorator behind MRC_FAULT.
 //
-// A rule with a probability does not draw a number per packet: it draws the distance to its next event from the
-// geometric distribution, and counts packets down. A burst that no event hits is passed to the inner datapath
-// unchanged. A hit burst is assembled again from the same memory: survivors stay one burst (they are all of one size,
-// as GSO requires), marked packets and duplicates become a burst of their own, trimmed packets one each. Only held or
-// changed packets are copied.
+// A burst that no event hits is passed to the inner datapath unchanged. A hit burst is assembled again from the same
+// memory: survivors stay one burst (they are all of one size, as GSO requires), marked packets and duplicates become a
+// burst of their own, trimmed packets one each. Only held or changed packets are copied.
 #include "datapath/fault.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 #include <vector>
 
-#include "base/rng.h"
 #include "datapath/burst_parts.h"
 #include "datapath/fault_plan.h"
+#include "datapath/fault_selector.h"
 #include "datapath/held_queue.h"
 #include "wire/packet.h"
 
@@ -26,7 +23,24 @@ namespace {
 constexpr uint32_t kMaxOvertakers = 4;
 constexpr Duration kReorderAtMost = Duration::milliseconds(1);
 
-enum SegmentFlag : uint8_t { kLost = 1, kCopied = 2, kHeld = 4, kDamaged = 8, kMarked = 16, kCut = 32 };
+// Memory for the changed packets of one burst.
+class Scratch {
+ public:
+  void clear() { used_ = 0; }
+  // Replaces the packet by a copy in one piece, which is returned.
+  uint8_t* copy(core::TxBurst* packet) {
+    uint8_t* bytes = memory_.data() + used_;
+    flatten(*packet, bytes);
+    packet->iov[0] = {bytes, packet->bytes};
+    packet->iov_count = 1;
+    used_ += packet->bytes;
+    return bytes;
+  }
+
+ private:
+  std::vector<uint8_t> memory_ = std::vector<uint8_t>(65536);  // a whole burst
+  uint32_t used_ = 0;
+};
 
 class FaultDatapath final : public Datapath {
  public:
@@ -56,56 +70,32 @@ class FaultDatapath final : public Datapath {
   void leave_group(const PerPlane<core::PlaneAddress>& group) override { inner_->leave_group(group); }
   uint32_t take_ended_pipe() override { return inner_->take_ended_pipe(); }
   const DatapathCounters& counters() override;
-  std::string describe() const override { return inner_->describe() + "fault injection: " + plan_->text + "\n"; }
+  std::string describe() const override {
+    return inner_->describe() + "fault injection: " + faults_.plan().text + "\n";
+  }
 
  private:
-  struct RuleState {
-    Rng rng{0};
-    uint64_t gap = 0;  // packets until the next event
-    uint32_t run = 0;  // packets of a burst loss still to drop
-  };
-
-  uint64_t draw_gap(RuleState* state, double p);
   bool send(Instant now, const core::TxBurst& burst);
   void send_damaged(Instant now, const core::TxBurst& burst, Duration delay);
-  void mark_segments(const core::TxBurst& burst, Duration since);
-  uint8_t* copy(core::TxBurst* part);
   void damage(core::TxBurst* part);
   bool cut(Instant now, const core::TxBurst& part, Duration delay);
   void emit(Instant now, const core::TxBurst& burst, Duration delay);
 
   std::unique_ptr<Datapath> inner_;
-  std::shared_ptr<const FaultPlan> plan_;
+  FaultSelector faults_;
   core::DscpConfig dscp_;
-  std::vector<RuleState> states_;
-  bool started_ = false;
-  Instant origin_;
   uint64_t bursts_ = 0;
   HeldQueue held_;
   DatapathCounters own_;
   DatapathCounters sum_;
-  std::array<uint8_t, core::kMaxSegments> flags_;
-  std::vector<uint8_t> scratch_;  // bytes of changed packets of the current burst
-  uint32_t scratch_used_ = 0;
+  Scratch scratch_;
   // Bursts are large objects: these are reused.
   core::TxBurst whole_, main_, marked_, copies_, single_;
 };
 
 FaultDatapath::FaultDatapath(std::unique_ptr<Datapath> inner, std::shared_ptr<const FaultPlan> plan,
                              const core::DscpConfig& dscp)
-    : inner_(std::move(inner)), plan_(std::move(plan)), dscp_(dscp), states_(plan_->rules.size()), scratch_(65536) {
-  for (size_t i = 0; i < states_.size(); ++i) {
-    states_[i].rng = Rng(plan_->seed * 0x9E3779B97F4A7C15ull + i);
-    states_[i].gap = draw_gap(&states_[i], plan_->rules[i].probability);
-  }
-}
-
-uint64_t FaultDatapath::draw_gap(RuleState* state, double p) {
-  if (p >= 1) return 0;
-  if (p <= 0) return UINT64_MAX;
-  double gap = std::log1p(-state->rng.unit()) / std::log1p(-p);
-  return gap < 1e18 ? static_cast<uint64_t>(gap) : UINT64_MAX;
-}
+    : inner_(std::move(inner)), faults_(std::move(plan)), dscp_(dscp) {}
 
 int FaultDatapath::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
   held_.release(now, inner_.get());
@@ -116,105 +106,39 @@ int FaultDatapath::tx_burst(Instant now, const core::TxBurst* const* bursts, int
 }
 
 bool FaultDatapath::send(Instant now, const core::TxBurst& burst) {
-  if (!started_) {
-    started_ = true;
-    origin_ = now;
+  const FaultSelector::Effect effect = faults_.evaluate(now, burst);
+  if (effect.dropped) {
+    own_.fault_dropped += burst.segments;
+    return true;
   }
-  Duration since = now - origin_;
-  bool hit = false;
-  Duration delay;
-  for (size_t i = 0; i < states_.size(); ++i) {
-    const FaultRule& rule = plan_->rules[i];
-    if (!rule.concerns(burst.plane, burst.ev_index) || !rule.active(since)) continue;
-    if (rule.kind == FaultKind::kBlackhole) {
-      own_.fault_dropped += burst.segments;
-      return true;
-    }
-    if (rule.kind == FaultKind::kDelay) {
-      int64_t span = (rule.delay_most - rule.delay).ns();
-      delay = delay + rule.delay +
-              Duration::nanoseconds(static_cast<int64_t>(states_[i].rng.unit() * static_cast<double>(span)));
-    } else if (states_[i].gap < burst.segments || states_[i].run > 0) {
-      hit = true;
-    }
-  }
-  if (hit || delay > Duration()) {
+  if (effect.affected || effect.delay > Duration()) {
     // Check first: drawn events and changed packets cannot be undone.
     if (!inner_->planes_with_room().contains(burst.plane)) return false;
-    mark_segments(burst, since);
-    if (!hit) {
+    faults_.advance(now, burst);
+    if (!effect.affected) {
       own_.fault_delayed += burst.segments;
-      emit(now, burst, delay);
+      emit(now, burst, effect.delay);
     } else {
-      send_damaged(now, burst, delay);
+      send_damaged(now, burst, effect.delay);
     }
   } else {
     if (!inner_->tx_one(now, burst)) return false;
-    mark_segments(burst, since);
+    faults_.advance(now, burst);
   }
   ++bursts_;
   held_.release_overtaken(now, bursts_, inner_.get());
   return true;
 }
 
-// Counts every rule's distance down by the burst, and notes which segments its events fall on.
-void FaultDatapath::mark_segments(const core::TxBurst& burst, Duration since) {
-  std::fill_n(flags_.begin(), burst.segments, uint8_t{0});
-  for (size_t i = 0; i < states_.size(); ++i) {
-    const FaultRule& rule = plan_->rules[i];
-    RuleState& state = states_[i];
-    if (rule.kind == FaultKind::kDelay || rule.kind == FaultKind::kBlackhole) continue;
-    if (!rule.concerns(burst.plane, burst.ev_index) || !rule.active(since)) continue;
-    uint8_t flag = kLost;
-    switch (rule.kind) {
-      case FaultKind::kDup:
-        flag = kCopied;
-        break;
-      case FaultKind::kReorder:
-        flag = kHeld;
-        break;
-      case FaultKind::kCorrupt:
-        flag = kDamaged;
-        break;
-      case FaultKind::kEcn:
-        flag = kMarked;
-        break;
-      case FaultKind::kTrim:
-        flag = kCut;
-        break;
-      default:
-        break;
-    }
-    uint32_t at = 0;
-    while (at < burst.segments) {
-      if (state.run > 0) {
-        flags_[at++] |= kLost;
-        --state.run;
-        continue;
-      }
-      uint32_t left = burst.segments - at;
-      if (state.gap >= left) {
-        if (state.gap != UINT64_MAX) state.gap -= left;
-        break;
-      }
-      at += static_cast<uint32_t>(state.gap);
-      if (rule.kind == FaultKind::kBurstLoss)
-        state.run = rule.run;
-      else
-        flags_[at++] |= flag;
-      state.gap = draw_gap(&state, rule.probability);
-    }
-  }
-}
-
 void FaultDatapath::send_damaged(Instant now, const core::TxBurst& burst, Duration delay) {
+  using enum FaultSelector::SegmentFlag;
   for (core::TxBurst* part : {&main_, &marked_, &copies_, &single_}) begin(part, burst);
   marked_.flow.traffic_class |= static_cast<uint8_t>(wire::Ecn::kCe);
-  scratch_used_ = 0;
+  scratch_.clear();
   bool markable = burst.flow.ecn() != wire::Ecn::kNotEct;
   Cutter cutter{.burst = burst};
   for (uint32_t i = 0; i < burst.segments; ++i) {
-    uint8_t flags = flags_[i];
+    uint8_t flags = faults_.flags(i);
     bool last = i + 1 == burst.segments;
     cutter.next(last ? burst.bytes - i * burst.segment_size : burst.segment_size, &single_);
     if ((flags & kLost) != 0) {
@@ -224,7 +148,7 @@ void FaultDatapath::send_damaged(Instant now, const core::TxBurst& burst, Durati
     if ((flags & kDamaged) != 0) damage(&single_);
     // Iovecs that span packets multiply when cut; a packet in one piece always fits.
     if (main_.iov_count + single_.iov_count > core::kMaxIov - core::kMaxSegments && single_.iov_count > 1)
-      copy(&single_);
+      scratch_.copy(&single_);
     if ((flags & kCut) != 0 && cut(now, single_, delay)) continue;
     bool mark = (flags & kMarked) != 0 && markable;
     if (mark) ++own_.fault_marked;
@@ -232,7 +156,7 @@ void FaultDatapath::send_damaged(Instant now, const core::TxBurst& burst, Durati
       ++own_.fault_reordered;
       whole_ = single_;
       if (mark) whole_.flow = marked_.flow;
-      uint32_t overtakers = 1 + static_cast<uint32_t>(states_[0].rng.below(kMaxOvertakers));
+      uint32_t overtakers = 1 + static_cast<uint32_t>(faults_.rng().below(kMaxOvertakers));
       if (!held_.hold(now + kReorderAtMost, whole_, bursts_ + overtakers)) ++own_.fault_dropped;
     } else {
       append(mark ? &marked_ : &main_, single_);
@@ -250,19 +174,9 @@ void FaultDatapath::send_damaged(Instant now, const core::TxBurst& burst, Durati
   }
 }
 
-// Replaces the packet by a copy in one piece.
-uint8_t* FaultDatapath::copy(core::TxBurst* part) {
-  uint8_t* bytes = scratch_.data() + scratch_used_;
-  flatten(*part, bytes);
-  part->iov[0] = {bytes, part->bytes};
-  part->iov_count = 1;
-  scratch_used_ += part->bytes;
-  return bytes;
-}
-
 void FaultDatapath::damage(core::TxBurst* part) {
-  uint8_t* bytes = copy(part);
-  uint32_t bit = states_[0].rng.below(part->bytes * 8);
+  uint8_t* bytes = scratch_.copy(part);
+  uint32_t bit = faults_.rng().below(part->bytes * 8);
   bytes[bit / 8] = static_cast<uint8_t>(bytes[bit / 8] ^ (1u << (bit % 8)));
   ++own_.fault_corrupted;
 }

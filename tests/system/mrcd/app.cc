@@ -33,7 +33,7 @@
 namespace {
 
 constexpr uint32_t kBytes = 4096;
-const auto kAnswerTimeout = mrc::harness::limit(std::chrono::seconds(10));
+const auto kTimeLimit = mrc::harness::limit(std::chrono::seconds(10));
 
 int result(int rc) {
   return rc == 0 ? 0 : rc > 0 ? rc : errno;
@@ -102,7 +102,7 @@ class App {
       ibv_send_wr* bad = nullptr;
       if (const int error = mrc_post_send(qps_.back(), &wr, &bad)) return error;
       ibv_wc wc;
-      const auto until = std::chrono::steady_clock::now() + kAnswerTimeout;
+      const auto until = std::chrono::steady_clock::now() + kTimeLimit;
       while (mrc_poll_cq(cq_, 1, &wc) == 0)
         if (std::chrono::steady_clock::now() > until) return ETIMEDOUT;
       if (wc.status != IBV_WC_SUCCESS) return EIO;
@@ -165,7 +165,7 @@ class App {
     return events_ != nullptr;
   }
   std::string poll() {
-    const auto until = std::chrono::steady_clock::now() + kAnswerTimeout;
+    const auto until = std::chrono::steady_clock::now() + kTimeLimit;
     mrc_ctl_ev_event event{};
     while (std::chrono::steady_clock::now() < until) {
       if (mrc_ctl_poll_ev_event(events_, 1, &event) == 1)

@@ -14,7 +14,7 @@ Status LocalInbound::open(std::vector<LocalAddress> planes) {
   for (const LocalAddress& plane : planes) {
     if (plane.port == 0) continue;
     if (Status listens = listen(plane); !listens) {
-      listening_.clear();  // a Welcome names all planes
+      listening_.clear();  // a PipeReply lists all planes
       return listens;
     }
   }
@@ -112,26 +112,26 @@ void LocalInbound::accept(Instant now) {
       if (!s) break;
       if (peers_.size() >= kMaxPeers || !is_same_user(s.get())) continue;
       peers_.push_back(std::make_unique<Peer>(epoll_fd_, std::move(s), now));
-      peers_.back()->socket.readable = true;  // it has most likely greeted already
+      peers_.back()->socket.readable = true;  // the request has most likely arrived already
     }
   }
 }
 
 // False: not a peer.
-bool LocalInbound::greet(Peer* peer) {
+bool LocalInbound::accept_request(Peer* peer) {
   Fd memory;
-  const Greeting got = receive_hello(peer->socket.get(), &memory);
-  if (got == Greeting::kNothing) return true;
-  if (got == Greeting::kBad) return false;
+  const Handshake got = receive_pipe_request(peer->socket.get(), &memory);
+  if (got == Handshake::kNothing) return true;
+  if (got == Handshake::kBad) return false;
   peer->pipe = PipeReader::map(memory.get());
   if (peer->pipe == nullptr) return false;
   peer->id = ++last_id_;
   ++not_begun_;
-  Welcome welcome{};
-  welcome.magic = kWelcomeMagic;
-  welcome.count = static_cast<uint32_t>(std::min<size_t>(planes_.size(), kMaxLocalAddresses));
-  std::copy_n(planes_.begin(), welcome.count, welcome.addresses);
-  return send_welcome(peer->socket.get(), welcome);
+  PipeReply reply{};
+  reply.magic = kPipeReplyMagic;
+  reply.count = static_cast<uint32_t>(std::min<size_t>(planes_.size(), kMaxLocalAddresses));
+  std::copy_n(planes_.begin(), reply.count, reply.addresses);
+  return send_pipe_reply(peer->socket.get(), reply);
 }
 
 // False: it is to be removed. Bursts that a peer sent before its end are read first.
@@ -139,13 +139,13 @@ bool LocalInbound::serve(Peer* peer, Instant now) {
   if (peer->socket.readable) {
     peer->socket.readable = false;
     if (peer->pipe == nullptr) {
-      if (!greet(peer)) return false;
+      if (!accept_request(peer)) return false;
     } else if (!receive_wakes(peer->socket.get())) {
       peer->gone = true;
       peer->socket.watch(false);
     }
   }
-  if (peer->pipe == nullptr) return now - peer->came < kGreetingTime;
+  if (peer->pipe == nullptr) return now - peer->came < kRequestTime;
   return !peer->pipe->broken() && !(peer->gone && peer->pipe->empty());
 }
 
@@ -161,7 +161,7 @@ void LocalInbound::settle(Instant now) {
       peers_.erase(peers_.begin() + static_cast<ptrdiff_t>(i));
       continue;
     }
-    if (peer.pipe == nullptr) next_deadline_ = std::min(next_deadline_, peer.came + kGreetingTime);
+    if (peer.pipe == nullptr) next_deadline_ = std::min(next_deadline_, peer.came + kRequestTime);
     ++i;
   }
   unsettled_ = false;

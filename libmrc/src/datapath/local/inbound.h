@@ -9,7 +9,7 @@
 #include "base/planes.h"
 #include "base/time.h"
 #include "core/burst.h"
-#include "datapath/local/greeting.h"
+#include "datapath/local/handshake.h"
 #include "datapath/local/pipe.h"
 #include "datapath/local/watched.h"
 #include "result.h"
@@ -20,8 +20,8 @@ class LocalInbound {
  public:
   static constexpr size_t kMaxPeers = 512;  // connections at once; further peers use the sockets
   static constexpr int kAcceptsAtOnce = 16;
-  static constexpr Duration kGreetingTime = Duration::seconds(2);  // a connection without a greeting is closed
-  static constexpr Duration kAcceptPause = Duration::seconds(1);   // when this process has no free descriptor
+  static constexpr Duration kRequestTime = Duration::seconds(2);  // a connection without a request is closed
+  static constexpr Duration kAcceptPause = Duration::seconds(1);  // when this process has no free descriptor
 
   // Descriptors to watch are added to `epoll_fd`.
   explicit LocalInbound(int epoll_fd) : epoll_fd_(epoll_fd) {}
@@ -43,7 +43,7 @@ class LocalInbound {
   uint32_t take_ended();
   uint64_t strays() const { return strays_; }  // packets for addresses that this device does not have
 
-  // Handles readable descriptors: new connections, greetings, wakes, ends. Allocates; not per packet.
+  // Handles readable descriptors: new connections, requests, wakes, ends. Allocates; not per packet.
   void look(Instant now);
   bool must_look(Instant now) const { return unsettled_ || now >= next_deadline_; }  // whatever is readable
   // From now on a peer's next burst makes the epoll descriptor readable; it is so at once when there is one already.
@@ -56,13 +56,13 @@ class LocalInbound {
     Watched socket;
     Instant came;
     uint32_t id = 0;                                                         // of the pipe
-    std::unique_ptr<PipeReader> pipe;                                        // null: the greeting has not arrived
+    std::unique_ptr<PipeReader> pipe;                                        // null: the request has not arrived
     bool gone = false;                                                       // the rest of the pipe is still read
     enum class State : uint8_t { kNew, kSeen, kBegun } state = State::kNew;  // only what has begun is read
   };
   Status listen(const LocalAddress& at);
   void accept(Instant now);
-  bool greet(Peer* peer);
+  bool accept_request(Peer* peer);
   bool serve(Peer* peer, Instant now);
   int read_from(Peer* peer, core::RxBurst* out, int max);
   void settle(Instant now);

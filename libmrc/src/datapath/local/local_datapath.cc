@@ -62,8 +62,8 @@ class Local final : public LocalDatapath {
   const DatapathCounters& counters() override;
   std::string describe() const override;
 
-  void meet(Instant now, const IpAddress& addr, uint16_t port) override {
-    if (pipes_) out_.meet(now, {addr, port});
+  void request_pipe(Instant now, const IpAddress& addr, uint16_t port) override {
+    if (pipes_) out_.request_pipe(now, {addr, port});
   }
   size_t pipes_out() const override { return out_.peers(); }
   size_t pipes_in() const override { return in_.peers(); }

@@ -20,7 +20,7 @@ class LocalDatapath : public HostDatapath {
 
   // Requests a pipe from the receiver there, as the first burst would. It is ready when both sides have received (have
   // called rx_burst or before_wait) in turn.
-  virtual void meet(Instant now, const IpAddress& addr, uint16_t port) = 0;
+  virtual void request_pipe(Instant now, const IpAddress& addr, uint16_t port) = 0;
   virtual size_t pipes_out() const = 0;  // ready or requested
   virtual size_t pipes_in() const = 0;
 };

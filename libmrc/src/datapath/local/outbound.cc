@@ -41,8 +41,8 @@ LocalOutbound::Peer* LocalOutbound::way_to(Instant now, const LocalAddress& to) 
   if (known != ways_.end() && (known->second.peer != nullptr || now < known->second.again)) return known->second.peer;
   if (ways_.size() >= kMaxWays) std::erase_if(ways_, [](const auto& way) { return way.second.peer == nullptr; });
   Way& way = ways_[to];
-  way.again = now + way.patience;
-  way.patience = std::min(way.patience * 2, kLastRetry);
+  way.again = now + way.retry_after;
+  way.retry_after = std::min(way.retry_after * 2, kLastRetry);
   std::unique_ptr<Peer> peer = ask(now, to);
   if (peer == nullptr) return nullptr;
   peers_.push_back(std::move(peer));
@@ -56,18 +56,18 @@ std::unique_ptr<LocalOutbound::Peer> LocalOutbound::ask(Instant now, const Local
   if (!socket) return nullptr;
   auto peer = std::make_unique<Peer>(epoll_fd_, std::move(socket), now);
   peer->pipe = PipeWriter::make();
-  if (peer->pipe == nullptr || !peer->socket.is_watched() || !send_hello(peer->socket.get(), peer->pipe->fd()))
+  if (peer->pipe == nullptr || !peer->socket.is_watched() || !send_pipe_request(peer->socket.get(), peer->pipe->fd()))
     return nullptr;
   peer->pipe->close_fd();
   return peer;
 }
 
 // False: it adds nothing new: another address of the same process was tried at the same time and answered sooner.
-bool LocalOutbound::take_welcome(Peer* peer, const Welcome& welcome) {
+bool LocalOutbound::take_reply(Peer* peer, const PipeReply& reply) {
   peer->answered = true;
   bool wanted = false;
-  for (uint32_t i = 0; i < welcome.count; ++i) {
-    const LocalAddress& to = welcome.addresses[i];
+  for (uint32_t i = 0; i < reply.count; ++i) {
+    const LocalAddress& to = reply.addresses[i];
     if (!is_here(to.addr)) continue;  // not an address of this host
     Way& way = ways_[to];
     if (way.peer != nullptr && way.peer != peer && way.peer->answered) continue;
@@ -81,9 +81,9 @@ bool LocalOutbound::take_welcome(Peer* peer, const Welcome& welcome) {
 bool LocalOutbound::serve(Peer* peer, Instant now) {
   if (peer->socket.readable) {
     peer->socket.readable = false;
-    Welcome welcome{};
-    const Greeting got = receive_welcome(peer->socket.get(), &welcome);
-    if (got == Greeting::kBad || (got == Greeting::kMessage && (peer->answered || !take_welcome(peer, welcome))))
+    PipeReply reply{};
+    const Handshake got = receive_pipe_reply(peer->socket.get(), &reply);
+    if (got == Handshake::kBad || (got == Handshake::kMessage && (peer->answered || !take_reply(peer, reply))))
       return false;
   }
   return !peer->pipe->broken() && (peer->answered || now - peer->asked < kAnswerTime);

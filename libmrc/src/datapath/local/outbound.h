@@ -11,7 +11,7 @@
 
 #include "base/time.h"
 #include "core/burst.h"
-#include "datapath/local/greeting.h"
+#include "datapath/local/handshake.h"
 #include "datapath/local/pipe.h"
 #include "datapath/local/watched.h"
 
@@ -31,7 +31,7 @@ class LocalOutbound {
   // kNotLocal: there is no pipe (yet), one is requested. kFull: the receiver does not keep up, the burst was not
   // taken.
   Sent send(Instant now, const core::TxBurst& burst);
-  void meet(Instant now, const LocalAddress& to) { (void)way_to(now, to); }
+  void request_pipe(Instant now, const LocalAddress& to) { (void)way_to(now, to); }
 
   // Handles readable descriptors: answers, and peers that have ended. Allocates; not per packet.
   void look(Instant now);
@@ -49,13 +49,13 @@ class LocalOutbound {
   struct Way {
     Peer* peer = nullptr;  // may not have answered yet
     Instant again;         // try no earlier
-    Duration patience = kFirstRetry;
+    Duration retry_after = kFirstRetry;
   };
   bool is_here(const IpAddress& addr) const;
   Peer* way_to(Instant now, const LocalAddress& to);
   std::unique_ptr<Peer> ask(Instant now, const LocalAddress& to);
   bool serve(Peer* peer, Instant now);
-  bool take_welcome(Peer* peer, const Welcome& welcome);
+  bool take_reply(Peer* peer, const PipeReply& reply);
   void forget(const Peer* peer, Instant now);
 
   int epoll_fd_;

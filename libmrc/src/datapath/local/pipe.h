@@ -23,8 +23,8 @@
 
 namespace mrc::datapath {
 
-// The memory's layout; both sides must have the same, which the greeting compares. Buffers come in three sizes, so that
-// thousands of small packets find room as in the receive buffer of a socket; unused ones are never accessed.
+// The memory's layout; both sides must have the same, which the handshake compares. Buffers come in three sizes, so
+// that thousands of small packets find room as in the receive buffer of a socket; unused ones are never accessed.
 struct PipeBuffers {
   uint32_t bytes;
   uint32_t count;

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "datapath/raw/flush_pace.h"
 #include "datapath/raw/packet_sockets.h"
 #include "datapath/raw/raw_rx.h"
 #include "datapath/raw/raw_tx.h"
-#include "datapath/raw/xdp_plane.h"
+#include "datapath/raw/xdp_planes.h"
 
 namespace mrc::datapath {
 
@@ -27,8 +28,7 @@ class Raw final : public HostDatapath {
     out[0] = epoll_.get();
     return 1;
   }
-  // No descriptor shows that the kernel takes the rest of a flush.
-  Instant next_timeout() const override;
+  Instant next_timeout() const override { return pace_.next_flush(); }
   uint32_t max_segments() const override { return 1; }  // one entropy value per packet
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
   uint32_t receive_room() const override { return granted_; }
@@ -46,26 +46,19 @@ class Raw final : public HostDatapath {
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
-  // After a flush that the kernel did not take whole: longer and longer, as for a port that is down.
-  static constexpr Duration kMinPause = Duration::microseconds(50), kMaxPause = Duration::milliseconds(10);
   static constexpr int kUselessRounds = 16;   // of receiving only unusable frames
   static constexpr uint32_t kLookEvery = 16;  // calls, at descriptors while frames arrive without them
 
   Status open_sockets(PlaneId p);
   Status join(PlaneId p);
-  Status open_xdp(size_t plane, RawIo io);
   void look_at_descriptors();
 
   Fd epoll_;
   HostConfig config_;
-  RawIo io_ = RawIo::kAuto;
   ClosedPlanes closed_;
   PerPlane<PacketSockets> sockets_;
-  PerPlane<std::unique_ptr<XdpPlane>> xdp_;  // null: AF_PACKET
-  std::vector<std::string> why_packet_;
-  uint64_t xdp_dropped_ = 0;  // counted already
-  Instant called_;
-  Instant unsent_since_ = Instant::never();  // never: nothing waits
+  XdpPlanes xdp_;
+  FlushPace pace_;
   uint32_t calls_ = 0;
   RawTransmitter tx_;
   RawReceiver rx_;
@@ -81,9 +74,8 @@ Status Raw::start(const HostConfig& config, RawIo io) {
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return failed_call("epoll");
   sockets_.resize(config.planes.size());
-  xdp_.resize(config.planes.size());
-  why_packet_.resize(config.planes.size());
-  io_ = io;
+  const auto max_queues = static_cast<uint32_t>(RawReceiver::kMaxSources / sockets_.size()) - 2;
+  xdp_.open(sockets_.size(), std::max(max_queues, 1u), io);
   for (const PlaneId p : sockets_.ids()) {
     Status opened = open_sockets(p);
     if (!opened)
@@ -111,12 +103,12 @@ Status Raw::open_sockets(PlaneId p) {
                      std::to_string(config_.planes[p].second_port) + " is taken");
   granted_ = std::min(granted_, sockets.granted_receive());
   sockets_[p] = std::move(sockets);
-  return open_xdp(p.value(), io_);
+  return xdp_.open_plane(p, sockets_[p], config_.planes[p].addr);
 }
 
 Status Raw::join(PlaneId p) {
-  if (Status opened = tx_.open_plane(p, sockets_[p], xdp_[p].get()); !opened) return opened;
-  return rx_.open_plane(p, config_.planes[p], sockets_[p], xdp_[p].get());
+  if (Status opened = tx_.open_plane(p, sockets_[p], xdp_[p]); !opened) return opened;
+  return rx_.open_plane(p, config_.planes[p], sockets_[p], xdp_[p]);
 }
 
 // A failure after the sockets have opened is not repaired: it is one of memory or of descriptors.
@@ -132,33 +124,8 @@ Status Raw::open_plane(PlaneId plane, const IpAddress& addr) {
   return opened;
 }
 
-Status Raw::open_xdp(size_t plane, RawIo io) {
-  if (io == RawIo::kPacket || sockets_[plane].interface().name == "lo") {
-    why_packet_[plane] = io == RawIo::kPacket ? "raw_io requires it" : "there is no XDP worth the name on loopback";
-    return {};
-  }
-  auto xdp = std::make_unique<XdpPlane>();
-  const auto max_queues = static_cast<uint32_t>(RawReceiver::kMaxSources / sockets_.size()) - 2;
-  Status opened = xdp->open(sockets_[plane], config_.planes[plane].addr, std::max(max_queues, 1u));
-  if (opened) {
-    xdp_[plane] = std::move(xdp);
-    return {};
-  }
-  if (io == RawIo::kAuto) {
-    why_packet_[plane] = std::move(opened).error().text;
-    return {};
-  }
-  return std::move(opened).error().under("plane " + std::to_string(plane + 1) + ": no AF_XDP on " +
-                                         sockets_[plane].interface().name + ": ");
-}
-
 const DatapathCounters& Raw::counters() {
-  uint64_t dropped = 0;
-  for (const auto& xdp : xdp_)
-    if (xdp != nullptr)
-      for (const auto& queue : xdp->queues()) dropped += queue->dropped();
-  counters_.rx_overflow += dropped - xdp_dropped_;
-  xdp_dropped_ = dropped;
+  counters_.rx_overflow += xdp_.take_dropped();
   return counters_;
 }
 
@@ -171,7 +138,7 @@ uint32_t Raw::plane_payload(PlaneId plane) const {
 }
 
 int Raw::rx_burst(Instant now, core::RxBurst* out, int max) {
-  called_ = now;
+  pace_.note_call(now);
   flush();
   for (int round = 0; round < kUselessRounds; ++round) {
     rx_.look_at_rings();
@@ -184,15 +151,7 @@ int Raw::rx_burst(Instant now, core::RxBurst* out, int max) {
 
 void Raw::flush() {
   tx_.flush(&counters_);
-  if (!tx_.unsent())
-    unsent_since_ = Instant::never();
-  else if (unsent_since_ == Instant::never())
-    unsent_since_ = called_;
-}
-
-Instant Raw::next_timeout() const {
-  if (unsent_since_ == Instant::never()) return Instant::never();
-  return called_ + std::clamp((called_ - unsent_since_) / 4, kMinPause, kMaxPause);
+  pace_.note_flush(tx_.unsent());
 }
 
 void Raw::look_at_descriptors() {
@@ -208,7 +167,7 @@ void Raw::look_at_descriptors() {
 }
 
 int Raw::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
-  called_ = now;
+  pace_.note_call(now);
   if (n == 0) flush();
   for (int i = 0; i < n; ++i)
     if (!tx_.send(now, *bursts[i], &counters_)) return i;
@@ -219,15 +178,15 @@ std::string Raw::describe() const {
   std::string text = std::string("raw frames") + (config_.srv6 != nullptr ? " with SRv6: " : ": ") +
                      std::to_string(sockets_.size()) + " planes, " + std::to_string(tx_.evs().size()) +
                      " EVs, receive buffer " + std::to_string(granted_) + " bytes\n";
-  for (size_t p = 0; p < sockets_.size(); ++p) {
-    if (closed_.contains(plane_at(p))) {
-      text += "plane " + std::to_string(p + 1) + ": out: " + closed_.why(plane_at(p)) + "\n";
+  for (const PlaneId p : sockets_.ids()) {
+    if (closed_.contains(p)) {
+      text += "plane " + std::to_string(port_of(p)) + ": out: " + closed_.why(p) + "\n";
       continue;
     }
     const Interface& i = sockets_[p].interface();
-    text += "plane " + std::to_string(p + 1) + ": " + config_.planes[p].addr.to_string() + " port " +
+    text += "plane " + std::to_string(port_of(p)) + ": " + config_.planes[p].addr.to_string() + " port " +
             std::to_string(sockets_[p].ports().port()) + " on " + i.name + ", MTU " + std::to_string(i.mtu) + " by " +
-            (xdp_[p] != nullptr ? xdp_[p]->describe() : "AF_PACKET: " + why_packet_[p]) + "\n";
+            (xdp_[p] != nullptr ? xdp_[p]->describe() : "AF_PACKET: " + xdp_.why_packet(p)) + "\n";
   }
   if (const std::string error = tx_.first_error(); !error.empty()) text += "first send error: " + error + "\n";
   return text;

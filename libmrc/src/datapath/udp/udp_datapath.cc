@@ -31,7 +31,7 @@ class Udp final : public UdpDatapath {
   }
   uint32_t max_segments() const override { return gso_ ? core::kMaxSegments : kSegmentsWithoutGso; }
   uint32_t max_burst_bytes() const override { return core::kMaxBurstBytes; }
-  uint32_t receive_room() const override { return rx_.granted(); }
+  uint32_t receive_room() const override { return rx_.sockets().granted(); }
   std::optional<TooLong> take_too_long() override { return tx_.take_too_long(); }
   const ClosedPlanes& closed_planes() const override { return closed_; }
   Status open_plane(PlaneId plane, const IpAddress& addr) override;
@@ -42,7 +42,7 @@ class Udp final : public UdpDatapath {
   const DatapathCounters& counters() override { return counters_; }
   std::string describe() const override;
 
-  uint16_t plane_port(PlaneId plane) const override { return rx_.port(plane); }
+  uint16_t plane_port(PlaneId plane) const override { return rx_.sockets().port(plane); }
   const PerEv<core::EvEntry>& evs() const override { return tx_.evs(); }
   bool gso() const override { return gso_ && !tx_.planes_without_gso().intersects(gso_planes_); }
   bool gro() const override { return gro_; }
@@ -146,7 +146,7 @@ Status Udp::start(const UdpConfig& config) {
   choose_gso_planes(config);
   if (Status opened = tx_.open(config, *config.syscalls, gso_planes_, closed_.ids(), epoll_.get()); !opened)
     return opened;
-  notes_.insert(notes_.end(), rx_.notes().begin(), rx_.notes().end());
+  notes_.insert(notes_.end(), rx_.sockets().notes().begin(), rx_.sockets().notes().end());
   for (const HostPlane& plane : planes_) interfaces_.push_back(interface_of(plane.addr));
   advise(config);
   return {};
@@ -168,11 +168,11 @@ Status Udp::open_plane(PlaneId plane, const IpAddress& addr) {
 }
 
 void Udp::advise(const UdpConfig& config) {
-  if (rx_.granted() < config.rcvbuf)
-    advice_.push_back("receive buffers are " + std::to_string(rx_.granted()) + " bytes instead of " +
+  if (rx_.sockets().granted() < config.rcvbuf)
+    advice_.push_back("receive buffers are " + std::to_string(rx_.sockets().granted()) + " bytes instead of " +
                       std::to_string(config.rcvbuf) + ": sysctl -w net.core.rmem_max=" + std::to_string(config.rcvbuf));
-  if (tx_.granted() < config.sndbuf)
-    advice_.push_back("send buffers are " + std::to_string(tx_.granted()) + " bytes instead of " +
+  if (tx_.sockets().granted() < config.sndbuf)
+    advice_.push_back("send buffers are " + std::to_string(tx_.sockets().granted()) + " bytes instead of " +
                       std::to_string(config.sndbuf) + ": sysctl -w net.core.wmem_max=" + std::to_string(config.sndbuf));
   if (config.srv6_encap == Srv6Encap::kKernel) {
     std::string missing = missing_rule(source_port_rules(), config.source_ports, config.srv6->max_path_count());
@@ -185,9 +185,9 @@ void Udp::advise(const UdpConfig& config) {
 }
 
 std::string Udp::exposure() const {
-  if (tx_.unguarded() == 0) return {};
-  const DescriptorRoom& room = tx_.descriptors();
-  std::string text = "other users of this host can send from " + std::to_string(tx_.unguarded()) + " of " +
+  if (tx_.sockets().unguarded() == 0) return {};
+  const DescriptorRoom& room = tx_.sockets().descriptors();
+  std::string text = "other users of this host can send from " + std::to_string(tx_.sockets().unguarded()) + " of " +
                      std::to_string(tx_.evs().size()) +
                      " source ports, and so fail queue pairs: the ports could not be held on all addresses";
   if (!room.for_guards)
@@ -239,7 +239,7 @@ uint32_t Udp::max_groups() const {
   if (srv6_) return 0;
   bool v4 = false, v6 = false;
   for (const HostPlane& plane : planes_) (group_source_address(plane.addr).is_v4() ? v4 : v6) = true;
-  return rx_.max_group_sockets() / (v4 && v6 ? 2 : 1);
+  return rx_.sockets().max_group_sockets() / (v4 && v6 ? 2 : 1);
 }
 
 Result<PerPlane<core::PlaneAddress>> Udp::group_sources() {
@@ -251,7 +251,8 @@ std::string Udp::describe() const {
   const char* kind = kernel_encapsulates_ ? "udp with SRv6 by the kernel: " : srv6_ ? "udp with SRv6: " : "udp: ";
   std::string text = kind + std::to_string(planes_.size()) + " planes, " + std::to_string(tx_.evs().size()) +
                      " EVs, GSO " + (gso() ? "on" : "off") + ", GRO " + (gro_ ? "on" : "off") + ", receive buffer " +
-                     std::to_string(rx_.granted()) + ", send buffer " + std::to_string(tx_.granted()) + " bytes\n";
+                     std::to_string(rx_.sockets().granted()) + ", send buffer " +
+                     std::to_string(tx_.sockets().granted()) + " bytes\n";
   for (const PlaneId p : planes_.ids()) {
     const Interface& i = interfaces_[p];
     if (closed_.contains(p)) {
@@ -259,7 +260,8 @@ std::string Udp::describe() const {
       continue;
     }
     text += "plane " + std::to_string(p.value() + 1) + ": " + planes_[p].addr.to_string() + " port " +
-            std::to_string(rx_.port(p)) + " on " + (i.name.empty() ? "?" : i.name) + ", MTU " + std::to_string(i.mtu) +
+            std::to_string(rx_.sockets().port(p)) + " on " + (i.name.empty() ? "?" : i.name) + ", MTU " +
+            std::to_string(i.mtu) +
             (kernel_encapsulates_ && !gso_planes_.contains(p) ? ", no segmentation offload" : "") +
             (srv6_ && !kernel_encapsulates_ ? gso_planes_.contains(p) ? ", UDP checksums" : ", no UDP checksums" : "") +
             "\n";

@@ -42,7 +42,7 @@ class PortClaimsTest : public testing::Test {
   PortClaims claims_{4, kAsk};
 };
 
-TEST_F(PortClaimsTest, on_word__ClaimsAndAsksAtOnceAndOnce) {
+TEST_F(PortClaimsTest, on_report__ClaimsAndAsksAtOnceAndOnce) {
   EXPECT_TRUE(report(0b1011_planes));
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
   EXPECT_EQ(claims_.down(), PlaneSet());
@@ -73,7 +73,7 @@ TEST_F(PortClaimsTest, expire__ProvesNothingWithoutAProbe) {
   EXPECT_EQ(claims_.claimed() | claims_.down(), PlaneSet());
 }
 
-TEST_F(PortClaimsTest, on_word__IsTakenForPlanesThatCarryNoProbe) {
+TEST_F(PortClaimsTest, on_report__IsTakenForPlanesThatCarryNoProbe) {
   askable_ = 0b1011_planes;
   EXPECT_TRUE(report(0b1011_planes));
   EXPECT_EQ(claims_.down(), 0b0100_planes);
@@ -104,7 +104,7 @@ TEST_F(PortClaimsTest, on_answer__OfALaterProbeIsNoRefutation) {
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
 }
 
-TEST_F(PortClaimsTest, on_word__IsIgnoredForAWhileThatDoublesWithEachRefutation) {
+TEST_F(PortClaimsTest, on_report__IsIgnoredForAWhileThatDoublesWithEachRefutation) {
   Duration hold = PortClaims::kFirstHold;
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(report(0b1011_planes)) << i;
@@ -120,7 +120,7 @@ TEST_F(PortClaimsTest, on_word__IsIgnoredForAWhileThatDoublesWithEachRefutation)
   }
 }
 
-TEST_F(PortClaimsTest, on_word__OfOnePlaneIsNotHeldAgainstAnother) {
+TEST_F(PortClaimsTest, on_report__OfOnePlaneIsNotHeldAgainstAnother) {
   report(0b1011_planes);
   refute(2_plane);
   EXPECT_FALSE(report(0b0011_planes));

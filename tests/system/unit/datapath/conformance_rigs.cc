@@ -98,8 +98,8 @@ void make_local(Rig* rig, bool standing) {
     rig->told_by = 2;  // the burst by the driver, and the query for a pipe
     return;
   }
-  ends[0]->meet(Instant(), rig->b.planes[0].addr, rig->b.planes[0].port);
-  ends[1]->meet(Instant(), rig->a.planes[0].addr, rig->a.planes[0].port);
+  ends[0]->request_pipe(Instant(), rig->b.planes[0].addr, rig->b.planes[0].port);
+  ends[1]->request_pipe(Instant(), rig->a.planes[0].addr, rig->a.planes[0].port);
   for (int turn = 0; turn < 2; ++turn)
     for (LocalDatapath* end : ends) end->before_wait();
 }

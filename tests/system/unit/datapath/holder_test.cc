@@ -11,7 +11,7 @@
 #include <cstring>
 #include <optional>
 
-#include "datapath/local/greeting.h"
+#include "datapath/local/handshake.h"
 #include "datapath/udp/socket.h"
 
 namespace mrc::datapath {

@@ -29,8 +29,8 @@ TEST_F(Local, the_first_burst_takes_the_driver_and_those_behind_it_the_pipe) {
 // [MRC-LOCAL-8]
 TEST_F(Local, bursts_name_their_pipe_and_its_end_is_reported_once_they_are_read) {
   End a = open(), c = open(), b = open();
-  meet(a, b);
-  meet(c, b);
+  connect(a, b);
+  connect(c, b);
   const auto read = [&](End& from) {
     send(from, b, 1);
     core::RxBurst r[8];
@@ -77,7 +77,7 @@ TEST_F(Local, bursts_on_several_planes_before_the_answer_leave_one_pipe) {
 
 TEST_F(Local, what_took_the_driver_is_received_before_what_took_the_pipe) {
   End a = open(), b = open();
-  meet(a, b);
+  connect(a, b);
   // The pipe stands; what lies in b's sockets all the same came before it.
   UdpConfig config = loopback_config(false, 2, 4);
   std::unique_ptr<UdpDatapath> other = open_or_fail(config);
@@ -102,7 +102,7 @@ TEST_F(Local, a_process_may_send_to_itself) {
 
 TEST_F(Local, what_was_sent_before_the_end_arrives) {
   End a = open(), b = open();
-  meet(a, b);
+  connect(a, b);
   send(a, b, 7);
   a.path.reset();
   EXPECT_EQ(take(b), bytes_of(7));
@@ -112,7 +112,7 @@ TEST_F(Local, what_was_sent_before_the_end_arrives) {
 TEST_F(Local, packets_to_a_receiver_that_has_gone_take_the_driver_and_its_successor_gets_a_pipe) {
   End a = open(), b = open();
   const uint16_t port = b.port();
-  meet(a, b);
+  connect(a, b);
   send(a, port, 1);
   EXPECT_EQ(a.path->counters().tx_local, 2u);
   b.path.reset();
@@ -134,19 +134,19 @@ TEST_F(Local, absent_peers_are_asked_ever_more_rarely) {
   l.listening = Fd();
   const Instant begin = now_ + Duration::milliseconds(10);
   for (now_ = begin; now_ < begin + Duration::milliseconds(800); now_ = now_ + Duration::milliseconds(10))
-    a.path->meet(now_, l.at.addr, l.at.port);
+    a.path->request_pipe(now_, l.at.addr, l.at.port);
   l.listening = listen_local(l.at);
   for (; now_ < begin + Duration::milliseconds(1500); now_ = now_ + Duration::milliseconds(10))
-    a.path->meet(now_, l.at.addr, l.at.port);
+    a.path->request_pipe(now_, l.at.addr, l.at.port);
   EXPECT_EQ(a.path->pipes_out(), 0u);
-  a.path->meet(now_, l.at.addr, l.at.port);
+  a.path->request_pipe(now_, l.at.addr, l.at.port);
   EXPECT_EQ(a.path->pipes_out(), 1u);
 }
 
 TEST_F(Local, a_receiver_that_does_not_read_loses_packets_and_keeps_nobody_else_waiting) {
   End a = open(), stuck = open(), b = open();
-  meet(a, stuck);
-  meet(a, b);
+  connect(a, stuck);
+  connect(a, b);
   // Bursts of 600 bytes take the two larger sizes of buffers.
   constexpr uint32_t kMax = kPipeBuffers[1].count + kPipeBuffers[2].count;
   for (uint32_t i = 0; i < kMax; ++i) send(a, stuck, i);
@@ -163,7 +163,7 @@ TEST_F(Local, a_receiver_that_does_not_read_loses_packets_and_keeps_nobody_else_
 
 TEST_F(Local, a_burst_wakes_who_sleeps) {
   End a = open(), b = open();
-  meet(a, b);
+  connect(a, b);
   int fds[8];
   const int n = b.path->wait_fds(fds, 8);
   ASSERT_EQ(n, 2);
@@ -183,7 +183,7 @@ TEST_F(Local, a_burst_wakes_who_sleeps) {
 
 TEST_F(Local, a_wake_read_by_another_thread_leaves_the_sleeper_wakeable) {
   End a = open(), b = open();
-  meet(a, b);
+  connect(a, b);
   int fds[8];
   pollfd own{-1, POLLIN, 0};
   ASSERT_EQ(b.path->wait_fds(fds, 8), 2);
@@ -211,7 +211,7 @@ TEST_F(Local, a_new_pipe_wakes_who_slept_before_it_stood) {
   ASSERT_EQ(b.path->wait_fds(fds, 8), 2);
   own.fd = fds[1];
   b.path->before_wait();
-  meet(a, b);
+  connect(a, b);
   EXPECT_EQ(::poll(&own, 1, 0), 0);
   send(a, b, 1);
   EXPECT_EQ(a.path->counters().tx_local, 2u);
@@ -220,10 +220,10 @@ TEST_F(Local, a_new_pipe_wakes_who_slept_before_it_stood) {
 
 TEST_F(Local, sockets_that_are_never_empty_keep_no_pipe_from_beginning) {
   End a = open(), old = open(), b = open();
-  meet(old, b);
+  connect(old, b);
   send(old, b, 1);
   take(b);
-  meet(a, b);
+  connect(a, b);
   UdpConfig config = loopback_config(false, 2, 4);
   std::unique_ptr<UdpDatapath> other = open_or_fail(config);
   TestBurst flood(1, 100, 100, 1);

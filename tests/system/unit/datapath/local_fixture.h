@@ -1,4 +1,4 @@
-// Two datapaths of this process that meet as those of two processes do, and peers by hand.
+// Two datapaths of this process that connect as those of two processes do, and peers by hand.
 #pragma once
 
 #include <sys/socket.h>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "datapath/local/greeting.h"
+#include "datapath/local/handshake.h"
 #include "datapath/local/local_datapath.h"
 #include "datapath/local/pipe.h"
 #include "udp_fixture.h"
@@ -43,8 +43,8 @@ class LocalEnds : public ::testing::Test {
     }
     return bytes;
   }
-  void meet(End& from, End& to) {
-    from.path->meet(now(), loopback(false), to.port());
+  void connect(End& from, End& to) {
+    from.path->request_pipe(now(), loopback(false), to.port());
     take(to);
     take(from);
   }
@@ -61,12 +61,12 @@ struct Listener {
   Fd accept() const { return Fd(::accept4(listening.get(), nullptr, nullptr, SOCK_NONBLOCK)); }
 };
 
-// A scripted peer: its greetings and bursts.
+// A scripted peer: its handshake and bursts.
 struct ScriptedPeer {
   Fd socket;
   std::unique_ptr<PipeWriter> pipe = PipeWriter::make();
   explicit ScriptedPeer(uint16_t port) : socket(connect_local({loopback(false), port})) { EXPECT_TRUE(socket); }
-  bool hello() { return send_hello(socket.get(), pipe->fd()); }
+  bool request() { return send_pipe_request(socket.get(), pipe->fd()); }
 };
 
 }  // namespace mrc::datapath

@@ -21,12 +21,12 @@ using LocalInvalidPeers = LocalEnds;
 TEST_F(LocalInvalidPeers, bursts_for_others_are_dropped) {
   End b = open();
   ScriptedPeer s(b.port());
-  ASSERT_TRUE(s.hello());
+  ASSERT_TRUE(s.request());
   take(b);
-  Welcome welcome;
-  ASSERT_EQ(receive_welcome(s.socket.get(), &welcome), Greeting::kMessage);
-  EXPECT_EQ(welcome.count, 2u);
-  EXPECT_EQ(welcome.addresses[1].port, b.port(1));
+  PipeReply reply;
+  ASSERT_EQ(receive_pipe_reply(s.socket.get(), &reply), Handshake::kMessage);
+  EXPECT_EQ(reply.count, 2u);
+  EXPECT_EQ(reply.addresses[1].port, b.port(1));
   TestBurst t(1, 100, 100, 1);
   t.address(*b.path, *b.path, 0_ev, loopback(false));
   t.burst.flow.dst_port = 1;
@@ -44,33 +44,33 @@ TEST_F(LocalInvalidPeers, bursts_for_others_are_dropped) {
 
 TEST_F(LocalInvalidPeers, invalid_peers_are_disconnected_and_do_no_harm) {
   End a = open(), b = open();
-  meet(a, b);
+  connect(a, b);
   const auto gone = [&](const ScriptedPeer& s) {
     take(b);
     char byte;
     return ::recv(s.socket.get(), &byte, 1, MSG_DONTWAIT) == 0;
   };
   ScriptedPeer silent(b.port());
-  EXPECT_FALSE(gone(silent)) << "it may still greet";
+  EXPECT_FALSE(gone(silent)) << "it may still send its request";
   ScriptedPeer words(b.port());
   ASSERT_EQ(::send(words.socket.get(), "hello", 5, MSG_NOSIGNAL), 5);
   EXPECT_TRUE(gone(words));
   ScriptedPeer empty_handed(b.port());
-  const Hello good{kHelloMagic, sizeof(PipeMemory)};
+  const PipeRequest good{kPipeRequestMagic, sizeof(PipeMemory)};
   ASSERT_EQ(::send(empty_handed.socket.get(), &good, sizeof good, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof good));
   EXPECT_TRUE(gone(empty_handed));
   ScriptedPeer other_version(b.port());
-  const Hello bad{kHelloMagic, sizeof(PipeMemory) + 1};
+  const PipeRequest bad{kPipeRequestMagic, sizeof(PipeMemory) + 1};
   ASSERT_EQ(::send(other_version.socket.get(), &bad, sizeof bad, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof bad));
   EXPECT_TRUE(gone(other_version));
   ScriptedPeer no_memory(b.port());
-  ASSERT_TRUE(send_hello(no_memory.socket.get(), no_memory.socket.get()));
+  ASSERT_TRUE(send_pipe_request(no_memory.socket.get(), no_memory.socket.get()));
   EXPECT_TRUE(gone(no_memory));
   ScriptedPeer talkative(b.port());
-  ASSERT_TRUE(talkative.hello());
+  ASSERT_TRUE(talkative.request());
   take(b);
-  Welcome welcome;
-  ASSERT_EQ(receive_welcome(talkative.socket.get(), &welcome), Greeting::kMessage);
+  PipeReply reply;
+  ASSERT_EQ(receive_pipe_reply(talkative.socket.get(), &reply), Handshake::kMessage);
   ASSERT_EQ(::send(talkative.socket.get(), "more than a wake", 16, MSG_NOSIGNAL), 16);
   EXPECT_TRUE(gone(talkative));
   now_ = now_ + Duration::seconds(3);
@@ -87,10 +87,10 @@ TEST_F(LocalInvalidPeers, descriptors_that_come_unasked_are_closed) {
   const auto before = open_descriptors();
   for (int i = 0; i < 5; ++i) {
     ScriptedPeer s(b.port());
-    const Hello hello{kHelloMagic, sizeof(PipeMemory)};
+    const PipeRequest request{kPipeRequestMagic, sizeof(PipeMemory)};
     const int two[2] = {s.pipe->fd(), s.pipe->fd()};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof two)] = {};
-    iovec iov{const_cast<Hello*>(&hello), sizeof hello};
+    iovec iov{const_cast<PipeRequest*>(&request), sizeof request};
     msghdr msg{};
     msg.msg_iov = &iov;
     msg.msg_iovlen = 1;
@@ -111,7 +111,7 @@ TEST_F(LocalInvalidPeers, descriptors_that_come_unasked_are_closed) {
 // As a worker of a data loader does, which lives on when its parent's connections end.
 TEST_F(LocalInvalidPeers, copies_of_descriptors_in_a_child_do_not_wake_the_device) {
   End a = open(), b = open();
-  meet(a, b);
+  connect(a, b);
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
@@ -121,12 +121,12 @@ TEST_F(LocalInvalidPeers, copies_of_descriptors_in_a_child_do_not_wake_the_devic
     ::_exit(::read(ends[0], &byte, 1) == 0 ? 0 : 1);  // until the parent closes
   }
   ::close(ends[0]);
-  a.path->meet(now(), loopback(false), b.port(1));
+  a.path->request_pipe(now(), loopback(false), b.port(1));
   send(a, b, 1);
   take(b);
   UdpConfig config = loopback_config(false, 2, 4);
   ScriptedPeer s(b.port());
-  ASSERT_TRUE(s.hello());
+  ASSERT_TRUE(s.request());
   take(b);
   ASSERT_EQ(::send(s.socket.get(), "no wake", 7, MSG_NOSIGNAL), 7);
   take(b);
@@ -151,7 +151,7 @@ TEST_F(LocalInvalidPeers, without_free_descriptors_it_pauses_and_tries_again) {
   b.path->before_wait();
   b.path->after_wait();
   ScriptedPeer s(b.port());
-  ASSERT_TRUE(s.hello());
+  ASSERT_TRUE(s.request());
   rlimit usual;
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
   rlimit none = usual;
@@ -173,7 +173,7 @@ TEST_F(LocalInvalidPeers, a_sender_that_breaks_its_pipe_loses_it) {
   End b = open();
   ScriptedPeer s(b.port());
   PipeMapping memory(s.pipe->fd());
-  ASSERT_TRUE(s.hello());
+  ASSERT_TRUE(s.request());
   take(b);
   EXPECT_EQ(b.path->pipes_in(), 1u);
   memory.get()->written.store(1u << 20);
@@ -184,17 +184,17 @@ TEST_F(LocalInvalidPeers, a_sender_that_breaks_its_pipe_loses_it) {
 TEST_F(LocalInvalidPeers, an_answer_that_makes_no_sense_ends_the_pipe) {
   End a = open();
   const Listener l;
-  Welcome more{};
-  more.magic = kWelcomeMagic;
+  PipeReply more{};
+  more.magic = kPipeReplyMagic;
   more.count = kMaxLocalAddresses + 1;
-  Welcome other{};
-  other.magic = kHelloMagic;
-  for (const Welcome& bad : {more, other}) {
-    a.path->meet(now_ = now_ + Duration::seconds(60), l.at.addr, l.at.port);
+  PipeReply other{};
+  other.magic = kPipeRequestMagic;
+  for (const PipeReply& bad : {more, other}) {
+    a.path->request_pipe(now_ = now_ + Duration::seconds(60), l.at.addr, l.at.port);
     EXPECT_EQ(a.path->pipes_out(), 1u);
     Fd s = l.accept();
     ASSERT_TRUE(s);
-    ASSERT_TRUE(send_welcome(s.get(), bad));
+    ASSERT_TRUE(send_pipe_reply(s.get(), bad));
     take(a);
     EXPECT_EQ(a.path->pipes_out(), 0u);
   }
@@ -203,16 +203,16 @@ TEST_F(LocalInvalidPeers, an_answer_that_makes_no_sense_ends_the_pipe) {
 TEST_F(LocalInvalidPeers, an_answer_may_claim_addresses_of_this_host_alone) {
   End a = open();
   const Listener l;
-  a.path->meet(now(), l.at.addr, l.at.port);
+  a.path->request_pipe(now(), l.at.addr, l.at.port);
   Fd s = l.accept();
   ASSERT_TRUE(s);
-  Welcome welcome{};
-  welcome.magic = kWelcomeMagic;
-  welcome.count = 2;
-  welcome.addresses[0] = l.at;
-  welcome.addresses[1].addr = IpAddress::parse("2001:db8::1").value();
-  welcome.addresses[1].port = 4791;
-  ASSERT_TRUE(send_welcome(s.get(), welcome));
+  PipeReply reply{};
+  reply.magic = kPipeReplyMagic;
+  reply.count = 2;
+  reply.addresses[0] = l.at;
+  reply.addresses[1].addr = IpAddress::parse("2001:db8::1").value();
+  reply.addresses[1].port = 4791;
+  ASSERT_TRUE(send_pipe_reply(s.get(), reply));
   take(a);
   EXPECT_EQ(a.path->pipes_out(), 1u);
   TestBurst t(1, 100, 100, 1);
@@ -220,7 +220,7 @@ TEST_F(LocalInvalidPeers, an_answer_may_claim_addresses_of_this_host_alone) {
   t.burst.flow.dst_port = l.at.port;
   a.path->tx_one(now(), t.burst);
   EXPECT_EQ(a.path->counters().tx_local, 1u);
-  t.burst.flow.dst = welcome.addresses[1].addr;
+  t.burst.flow.dst = reply.addresses[1].addr;
   t.burst.flow.dst_port = 4791;
   a.path->tx_one(now(), t.burst);
   EXPECT_EQ(a.path->counters().tx_local, 1u);
@@ -229,7 +229,7 @@ TEST_F(LocalInvalidPeers, an_answer_may_claim_addresses_of_this_host_alone) {
 TEST_F(LocalInvalidPeers, a_peer_that_does_not_answer_is_dropped) {
   End a = open();
   const Listener l;
-  a.path->meet(now(), l.at.addr, l.at.port);
+  a.path->request_pipe(now(), l.at.addr, l.at.port);
   EXPECT_EQ(a.path->pipes_out(), 1u);
   now_ = now_ + Duration::milliseconds(1900);
   take(a);
@@ -247,7 +247,7 @@ TEST_F(LocalInvalidPeers, planes_bound_to_an_interface_have_no_pipes) {
   ASSERT_EQ(path->notes().size(), 1u);
   EXPECT_NE(path->notes()[0].find("plane 1 is bound to an interface"), std::string::npos);
   EXPECT_EQ(path->describe().find("shared memory"), std::string::npos);
-  path->meet(now(), loopback(false), path->plane_port(0_plane));
+  path->request_pipe(now(), loopback(false), path->plane_port(0_plane));
 }
 
 // The process of another user listens, or asks.

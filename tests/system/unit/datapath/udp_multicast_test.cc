@@ -96,7 +96,7 @@ TEST(UdpMulticastReceiver, sockets_that_have_left_are_not_ready) {
   UdpReceiver rx;
   ClosedPlanes closed;
   ASSERT_TRUE(rx.open(loopback_config(true, 1, 1), kernel_syscalls(), false, epoll.get(), &closed));
-  const uint32_t place = rx.socket_count();
+  const uint32_t place = rx.sockets().size();
   const PerPlane<core::PlaneAddress> group(1, {IpAddress::v4(239, 79, 0, 5), kGroupPort});
   rx.set_ready(place);
   EXPECT_FALSE(rx.any_ready());

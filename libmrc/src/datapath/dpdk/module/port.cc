@@ -3,10 +3,8 @@
 #include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
-#include <rte_mbuf_pool_ops.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -26,25 +24,15 @@ Error fail(const std::string& what, int code) {
   return {code, what + ": " + rte_strerror(code)};
 }
 
-// The buffer that was freed last is taken first, so that a few buffers are used again and again while the processor has
-// them in its cache: DPDK's usual pool is a queue, in which every buffer is the one that was not used for longest.
-// Ports with memory of their own, and users who choose by --mbuf-pool-ops-name, keep theirs.
-rte_mempool* make_pool(const char* name, uint16_t room, int node, bool usual) {
-  rte_mempool* pool = usual ? rte_pktmbuf_pool_create_by_ops(name, kPackets - 1, 0, 0, room, node, "stack") : nullptr;
-  return pool != nullptr ? pool : rte_pktmbuf_pool_create(name, kPackets - 1, 0, 0, room, node);
-}
-
 }  // namespace
 
 Port::~Port() {
   if (id_ == kNone) return;
-  while (spares_ > 0) rte_pktmbuf_free(spare_[--spares_]);
+  pool_.release_spares();
   stop();
   if (owner_ != 0) (void)rte_eth_dev_owner_unset(id_, owner_);
   rte_eth_dev_info info{};
   if (made_here_ && rte_eth_dev_info_get(id_, &info) == 0) (void)rte_dev_remove(info.device);
-  // A packet that another port still has (net_ring passes them on unchanged) keeps its memory.
-  if (pool_ != nullptr && rte_mempool_full(pool_) == 1) rte_mempool_free(pool_);
 }
 
 void Port::stop() {
@@ -116,21 +104,14 @@ Status Port::configure(const Wanted& wanted) {
 }
 
 Status Port::start() {
-  static std::atomic<uint32_t> pools{0};
-  const std::string pool = "mrc-" + std::to_string(pools++);
-  const uint32_t room = RTE_PKTMBUF_HEADROOM + kEthernetBytes + mtu_ + kFrameSlack;
-  if (room > UINT16_MAX) return fail("packets of " + std::to_string(mtu_) + " bytes", EMSGSIZE);
   const int node = rte_eth_dev_socket_id(id_);
-  usual_memory_ = rte_mbuf_user_mempool_ops() == nullptr &&
-                  std::strcmp(rte_mbuf_best_mempool_ops(), RTE_MBUF_DEFAULT_MEMPOOL_OPS) == 0;
-  buffer_bytes_ = room - RTE_PKTMBUF_HEADROOM;
-  pool_ = make_pool(pool.c_str(), static_cast<uint16_t>(room), node, usual_memory_);
-  if (pool_ == nullptr)
-    return fail("no memory for the packets of port '" + name_ + "' (more with -m in the setting dpdk_eal)", rte_errno);
+  const uint32_t frame_bytes = kEthernetBytes + mtu_ + kFrameSlack;
+  if (frame_bytes > PacketPool::kMaxFrameBytes) return fail("packets of " + std::to_string(mtu_) + " bytes", EMSGSIZE);
+  if (Status opened = pool_.open(name_, kPackets, frame_bytes, node); !opened) return opened;
   uint16_t receive = kDescriptors, send = kDescriptors;
   int rc = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &receive, &send);
   const auto socket = static_cast<unsigned int>(node);
-  if (rc == 0) rc = rte_eth_rx_queue_setup(id_, 0, receive, socket, nullptr, pool_);
+  if (rc == 0) rc = rte_eth_rx_queue_setup(id_, 0, receive, socket, nullptr, pool_.get());
   if (rc == 0) rc = rte_eth_tx_queue_setup(id_, 0, send, socket, nullptr);
   // One end of a shared memory starts only when the other one exists, which may be a process that is starting.
   unsigned int pause_us = kStartFirstUs;
@@ -162,16 +143,6 @@ int Port::start_once() {
   }
   (void)rte_eth_dev_stop(id_);
   return -ENOTCONN;
-}
-
-// The pool is shared with the port's driver, so that each visit takes a lock.
-void Port::take_spares() {
-  if (rte_pktmbuf_alloc_bulk(pool_, spare_.data(), static_cast<unsigned int>(spare_.size())) == 0) {
-    spares_ = static_cast<uint32_t>(spare_.size());
-    return;
-  }
-  spare_[0] = rte_pktmbuf_alloc(pool_);
-  spares_ = spare_[0] != nullptr ? 1 : 0;
 }
 
 uint64_t Port::missed() const {

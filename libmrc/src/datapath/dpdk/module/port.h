@@ -3,12 +3,11 @@
 #pragma once
 
 #include <rte_ethdev.h>
-#include <rte_mbuf.h>
 
-#include <array>
 #include <cstdint>
 #include <string>
 
+#include "datapath/dpdk/module/packet_pool.h"
 #include "datapath/frame/frame.h"
 #include "result.h"
 
@@ -30,13 +29,9 @@ class Port {
   void stop();  // the driver returns the packets that it has sent
   uint16_t receive(rte_mbuf** out, uint16_t max) { return rte_eth_rx_burst(id_, 0, out, max); }
   uint16_t send(rte_mbuf** packets, uint16_t count) { return rte_eth_tx_burst(id_, 0, packets, count); }
-  // Of a few that are taken from the pool at once. Null: it is empty.
-  rte_mbuf* allocate() {
-    if (spares_ == 0) take_spares();
-    return spares_ > 0 ? spare_[--spares_] : nullptr;
-  }
-  // A packet buffer's room behind the headroom, if any port sends these buffers: with memory of DPDK's usual kind.
-  uint32_t buffer_bytes() const { return usual_memory_ ? buffer_bytes_ : 0; }
+  rte_mbuf* allocate() { return pool_.allocate(); }  // null: there is none
+  // A packet buffer's room behind the headroom, if any port sends these buffers; else 0.
+  uint32_t buffer_bytes() const { return pool_.buffer_bytes(); }
 
   const MacAddress& mac() const { return mac_; }
   uint32_t mtu() const { return mtu_; }
@@ -52,7 +47,6 @@ class Port {
   Status configure(const Wanted& wanted);
   Status start();
   int start_once();
-  void take_spares();
 
   static constexpr uint16_t kNone = RTE_MAX_ETHPORTS;
   uint16_t id_ = kNone;
@@ -61,11 +55,7 @@ class Port {
   bool started_ = false;
   bool is_client_ = false;  // of a memory that another process shares
   bool computes_checksums_ = false;
-  rte_mempool* pool_ = nullptr;
-  bool usual_memory_ = false;
-  uint32_t buffer_bytes_ = 0;
-  std::array<rte_mbuf*, 8> spare_;
-  uint32_t spares_ = 0;
+  PacketPool pool_;
   MacAddress mac_{};
   uint32_t mtu_ = 0;
   std::string name_, driver_, note_;

@@ -1,4 +1,4 @@
-#include "datapath/local/greeting.h"
+#include "datapath/local/handshake.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -66,10 +66,10 @@ Fd connect_local(const LocalAddress& to) {
   return {};
 }
 
-bool send_hello(int socket, int memory) {
-  const Hello hello{kHelloMagic, sizeof(PipeMemory)};
+bool send_pipe_request(int socket, int memory) {
+  const PipeRequest request{kPipeRequestMagic, sizeof(PipeMemory)};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof memory)] = {};
-  iovec iov{const_cast<Hello*>(&hello), sizeof hello};
+  iovec iov{const_cast<PipeRequest*>(&request), sizeof request};
   msghdr msg{};
   msg.msg_iov = &iov;
   msg.msg_iovlen = 1;
@@ -80,20 +80,20 @@ bool send_hello(int socket, int memory) {
   c->cmsg_type = SCM_RIGHTS;
   c->cmsg_len = CMSG_LEN(sizeof memory);
   std::memcpy(CMSG_DATA(c), &memory, sizeof memory);
-  return ::sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof hello);
+  return ::sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof request);
 }
 
-Greeting receive_hello(int socket, Fd* memory) {
-  Hello hello{};
+Handshake receive_pipe_request(int socket, Fd* memory) {
+  PipeRequest request{};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  iovec iov{&hello, sizeof hello};
+  iovec iov{&request, sizeof request};
   msghdr msg{};
   msg.msg_iov = &iov;
   msg.msg_iovlen = 1;
   msg.msg_control = control;
   msg.msg_controllen = CMSG_LEN(sizeof(int));  // not CMSG_SPACE, in which a second descriptor would have room
   const ssize_t got = ::recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got < 0) return errno == EAGAIN || errno == EINTR ? Greeting::kNothing : Greeting::kBad;
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? Handshake::kNothing : Handshake::kBad;
   const cmsghdr* const c = CMSG_FIRSTHDR(&msg);
   if (c != nullptr && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
       c->cmsg_len >= CMSG_LEN(sizeof(int))) {
@@ -101,21 +101,21 @@ Greeting receive_hello(int socket, Fd* memory) {
     std::memcpy(&number, CMSG_DATA(c), sizeof number);
     *memory = Fd(number);
   }
-  const bool whole = got == static_cast<ssize_t>(sizeof hello) && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
-  const bool ours = hello.magic == kHelloMagic && hello.memory_bytes == sizeof(PipeMemory);
-  return whole && ours && *memory ? Greeting::kMessage : Greeting::kBad;
+  const bool whole = got == static_cast<ssize_t>(sizeof request) && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+  const bool ours = request.magic == kPipeRequestMagic && request.memory_bytes == sizeof(PipeMemory);
+  return whole && ours && *memory ? Handshake::kMessage : Handshake::kBad;
 }
 
-bool send_welcome(int socket, const Welcome& welcome) {
-  return ::send(socket, &welcome, sizeof welcome, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof welcome);
+bool send_pipe_reply(int socket, const PipeReply& reply) {
+  return ::send(socket, &reply, sizeof reply, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof reply);
 }
 
-Greeting receive_welcome(int socket, Welcome* welcome) {
-  const ssize_t got = ::recv(socket, welcome, sizeof *welcome, MSG_DONTWAIT | MSG_TRUNC);
-  if (got < 0) return errno == EAGAIN || errno == EINTR ? Greeting::kNothing : Greeting::kBad;
-  const bool ours = got == static_cast<ssize_t>(sizeof *welcome) && welcome->magic == kWelcomeMagic &&
-                    welcome->count <= kMaxLocalAddresses;
-  return ours ? Greeting::kMessage : Greeting::kBad;
+Handshake receive_pipe_reply(int socket, PipeReply* reply) {
+  const ssize_t got = ::recv(socket, reply, sizeof *reply, MSG_DONTWAIT | MSG_TRUNC);
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? Handshake::kNothing : Handshake::kBad;
+  const bool ours = got == static_cast<ssize_t>(sizeof *reply) && reply->magic == kPipeReplyMagic &&
+                    reply->count <= kMaxLocalAddresses;
+  return ours ? Handshake::kMessage : Handshake::kBad;
 }
 
 void send_wake(int socket) {

@@ -1,7 +1,7 @@
 // Set-up of a pipe between two processes of a host: Unix sockets in the abstract namespace, which belongs to the
 // network namespace as the addresses do. A receiver at ADDRESS and PORT listens under the name made of both; a sender
-// connects there and passes the memory of a pipe (Hello). The answer (Welcome) lists every address and port of the
-// receiver. The connection stays open: with a byte the sender wakes a sleeping receiver, and its end signals that a
+// connects there and passes the memory of a pipe (PipeRequest). The answer (PipeReply) lists every address and port of
+// the receiver. The connection stays open: with a byte the sender wakes a sleeping receiver, and its end signals that a
 // side has ended.
 //
 // Both sides must belong to one user: the writer of the pipe is trusted with this user's data [MRC-LOCAL-1]
@@ -29,17 +29,17 @@ struct LocalAddress {
 
 inline constexpr uint32_t kMaxLocalAddresses = 64;
 
-struct Hello {
+struct PipeRequest {
   uint32_t magic;
   uint32_t memory_bytes;  // of the pipe; with it the versions of the two sides are compared
 };
-struct Welcome {
+struct PipeReply {
   uint32_t magic;
   uint32_t count;
   LocalAddress addresses[kMaxLocalAddresses];
 };
-inline constexpr uint32_t kHelloMagic = 0x4D525031;    // "MRP1"
-inline constexpr uint32_t kWelcomeMagic = 0x4D525731;  // "MRW1"
+inline constexpr uint32_t kPipeRequestMagic = 0x4D525031;  // "MRP1"
+inline constexpr uint32_t kPipeReplyMagic = 0x4D525731;    // "MRW1"
 
 // Invalid: errno; EADDRINUSE when another process listens there.
 Fd listen_local(const LocalAddress& at);
@@ -50,12 +50,12 @@ Fd connect_local(const LocalAddress& to);
 // True if the other side of a connection is a process of this user.
 bool is_same_user(int socket);
 
-enum class Greeting : uint8_t { kMessage, kNothing, kBad };  // kBad: the other side has closed, or sent something else
+enum class Handshake : uint8_t { kMessage, kNothing, kBad };  // kBad: the other side has closed, or sent something else
 
-bool send_hello(int socket, int memory);
-Greeting receive_hello(int socket, Fd* memory);
-bool send_welcome(int socket, const Welcome& welcome);
-Greeting receive_welcome(int socket, Welcome* welcome);
+bool send_pipe_request(int socket, int memory);
+Handshake receive_pipe_request(int socket, Fd* memory);
+bool send_pipe_reply(int socket, const PipeReply& reply);
+Handshake receive_pipe_reply(int socket, PipeReply* reply);
 
 // One byte. A receiver with unread bytes is awake, so that a full buffer is harmless.
 void send_wake(int socket);
