@@ -44,7 +44,7 @@ void MrcQp::enter_error_state() {
 }
 
 uint32_t MrcQp::post_receives(uint32_t count, uint64_t wr_id) {
-  if (!connected()) return 0;
+  if (!operational()) return 0;
   constexpr uint32_t kBatch = 32;
   ibv_recv_wr wrs[kBatch];
   while (count > 0) {

@@ -34,7 +34,7 @@ class MrcQp {
 
   uint32_t number() const { return number_; }
   uint8_t packet_timeout() const { return packet_timeout_; }  // as it was made
-  bool connected() const { return state_ == State::kReceives || state_ == State::kSends; }
+  bool operational() const { return state_ == State::kReceives || state_ == State::kSends; }
   bool sends() const { return state_ == State::kSends; }
 
   // The application's attributes, and MRC's own; what MRC takes no part in must be masked out. 0, or an errno value.

@@ -162,7 +162,7 @@ void Qp::dispatch(const ibv_wc& wc) {
     if (note.note < Note::kAck) {
       if (note.note != Note::kFinish) {
         const Request request = decode_request(memory_.mailbox() + request_offset(note.number));
-        if (mrc_.connected() && !mrc_.sends()) mrc_.start_sending(request.reply_psn);
+        if (mrc_.operational() && !mrc_.sends()) mrc_.start_sending(request.reply_psn);
         if ((request.flags & kConfirms) != 0) requester_->on_confirmation(request.confirmed);
       }
       responder_->on_note(note, memory_.mailbox());
@@ -173,7 +173,7 @@ void Qp::dispatch(const ibv_wc& wc) {
     if (wc.status == IBV_WC_SUCCESS) responder_->on_write_imm(wc);
   } else {
     // No request was the reason.
-    if (wc.status == IBV_WC_WR_FLUSH_ERR && mrc_.connected() && state_ != IBV_QPS_ERR) awaits_event_ = true;
+    if (wc.status == IBV_WC_WR_FLUSH_ERR && mrc_.operational() && state_ != IBV_QPS_ERR) awaits_event_ = true;
     requester_->on_completion(static_cast<uint32_t>(wc.wr_id), wc.status);
     if (mrc_error_pending_ && outbox_->own_in_flight() == 0) fail_mrc();
   }

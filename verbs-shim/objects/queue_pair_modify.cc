@@ -188,7 +188,7 @@ void Qp::flush_receives() {
 
 void Qp::fail_mrc() {
   mrc_error_pending_ = false;
-  if (!mrc_.connected()) return;
+  if (!mrc_.operational()) return;
   mrc_.enter_error_state();
   outbox_->drop();
 }

@@ -67,7 +67,7 @@ TEST_F(MrcQpTest, is_destroyed_once_wherever_it_is_moved_to) {
     EXPECT_EQ(destroyed, 0);
     EXPECT_EQ(kept.number(), 0x1234u);
     EXPECT_EQ(kept.packet_timeout(), 9);
-    EXPECT_TRUE(kept.connected());
+    EXPECT_TRUE(kept.operational());
     kept.destroy();
     EXPECT_EQ(destroyed, 1);
   }
@@ -76,17 +76,17 @@ TEST_F(MrcQpTest, is_destroyed_once_wherever_it_is_moved_to) {
 
 TEST_F(MrcQpTest, sends_from_rts_until_it_is_in_the_error_state) {
   MrcQp qp(api);
-  EXPECT_FALSE(qp.connected() || qp.sends());
+  EXPECT_FALSE(qp.operational() || qp.sends());
   qp.init_done();
-  EXPECT_TRUE(qp.connected() && !qp.sends());
+  EXPECT_TRUE(qp.operational() && !qp.sends());
   modify_error = EINVAL;
   qp.start_sending(7);
   EXPECT_FALSE(qp.sends());
   modify_error = 0;
   qp.start_sending(7);
-  EXPECT_TRUE(qp.connected() && qp.sends());
+  EXPECT_TRUE(qp.operational() && qp.sends());
   qp.enter_error_state();
-  EXPECT_FALSE(qp.connected() || qp.sends());
+  EXPECT_FALSE(qp.operational() || qp.sends());
   EXPECT_EQ(modified, (std::vector<ibv_qp_state>{IBV_QPS_RTS, IBV_QPS_RTS, IBV_QPS_ERR}));
   qp.reset_done();
   qp.init_done();
