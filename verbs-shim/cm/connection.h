@@ -19,8 +19,8 @@ inline constexpr uint64_t kPingInterval = 2000 * kMs;
 inline constexpr uint64_t kTimewaitTime = 1000 * kMs;
 // An accepted client may take so long to answer before it has to leave its place to others. [CM-LIM-2]
 inline constexpr uint64_t kAnswerTime = 5000 * kMs;
-inline constexpr uint64_t kAnswerRepeatTime =
-    10'000 * kMs;  // so long a lost REJ or SidrRep is sent again when asked for
+// So long a lost REJ or SidrRep is sent again when asked for.
+inline constexpr uint64_t kAnswerRepeatTime = 10'000 * kMs;
 // A peer that refuses for so long, and sends nothing, has no socket. A listener may be about to open. [CM-GONE-1]
 inline constexpr uint64_t kListenerAbsent = 3000 * kMs, kPeerAbsent = 1000 * kMs;
 

@@ -11,7 +11,7 @@
 #include "mailbox/key_table.h"
 #include "mailbox/lent_memory.h"
 #include "mailbox/link.h"
-#include "mailbox/send_slots.h"
+#include "mailbox/mrc_send_slots.h"
 #include "mailbox/staging_memory.h"
 #include "mailbox/unposted_writes.h"
 #include "mailbox/wire.h"
@@ -68,7 +68,7 @@ class Outbox {
 
   Link* const link_;
   const uint64_t id_;
-  SendSlots slots_;
+  MrcSendSlots slots_;
   const StagingMemory staging_;
   LentMemory lent_;
   UnpostedWrites unposted_;

@@ -19,8 +19,9 @@ void settle(Context* context, const std::function<bool()>& settled, uint64_t max
 void settle_one_of_many(Context* context, const std::function<bool()>& settled, uint64_t max_ns) {
   SettleLimit& limit = context->settle_limit;
   const uint64_t start = Context::now();
-  settle(context, settled, limit.limit(start, max_ns));
-  if (!limit.overdue(start) && !settled() && !context->inherited()) limit.ran_out(Context::now());
+  const bool overdue = limit.overdue(start);
+  settle(context, settled, limit.max_wait(start, max_ns));
+  if (!overdue && !settled() && !context->inherited()) limit.ran_out(Context::now());
 }
 
 }  // namespace mrc::shim

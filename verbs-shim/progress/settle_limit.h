@@ -14,7 +14,7 @@ class SettleLimit {
   static constexpr uint64_t kOverdueForNs = 10'000'000'000, kOverdueSettleNs = 20'000'000;
 
   bool overdue(uint64_t now) const { return now < overdue_until_.load(); }
-  uint64_t limit(uint64_t now, uint64_t ordinary) const { return overdue(now) ? kOverdueSettleNs : ordinary; }
+  uint64_t max_wait(uint64_t now, uint64_t ordinary) const { return overdue(now) ? kOverdueSettleNs : ordinary; }
   void ran_out(uint64_t now) { overdue_until_.store(now + kOverdueForNs); }  // a wait that was not shortened
 
  private:

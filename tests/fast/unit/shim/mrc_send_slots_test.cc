@@ -1,13 +1,13 @@
 // The slots of MRC's send queue, of which only completions of signalled requests tell.
-#include "mailbox/send_slots.h"
+#include "mailbox/mrc_send_slots.h"
 
 #include <gtest/gtest.h>
 
 namespace mrc::shim {
 namespace {
 
-TEST(SendSlots, a_completion_frees_the_slots_of_all_before_it) {
-  SendSlots slots(4);
+TEST(MrcSendSlots, a_completion_frees_the_slots_of_all_before_it) {
+  MrcSendSlots slots(4);
   EXPECT_EQ(slots.room(1), 3u);
   slots.post(false);
   slots.post(false);
@@ -21,8 +21,8 @@ TEST(SendSlots, a_completion_frees_the_slots_of_all_before_it) {
   EXPECT_FALSE(slots.awaits_completion());
 }
 
-TEST(SendSlots, requests_behind_the_signalled_one_keep_their_slots) {
-  SendSlots slots(8);
+TEST(MrcSendSlots, requests_behind_the_signalled_one_keep_their_slots) {
+  MrcSendSlots slots(8);
   slots.post(true);
   slots.post(false);
   slots.post(false);
@@ -33,8 +33,8 @@ TEST(SendSlots, requests_behind_the_signalled_one_keep_their_slots) {
   EXPECT_EQ(slots.room(0), 8u);
 }
 
-TEST(SendSlots, signalled_requests_are_counted_in_their_order) {
-  SendSlots slots(3);
+TEST(MrcSendSlots, signalled_requests_are_counted_in_their_order) {
+  MrcSendSlots slots(3);
   for (uint64_t i = 0; i < 10; ++i) {  // three times round the ring
     EXPECT_EQ(slots.next_signalled(), i);
     slots.post(true);
@@ -43,8 +43,8 @@ TEST(SendSlots, signalled_requests_are_counted_in_their_order) {
   EXPECT_EQ(slots.room(0), 3u);
 }
 
-TEST(SendSlots, room_is_none_rather_than_negative) {
-  SendSlots slots(2);
+TEST(MrcSendSlots, room_is_none_rather_than_negative) {
+  MrcSendSlots slots(2);
   slots.post(true);
   slots.post(true);
   EXPECT_EQ(slots.room(0), 0u);

@@ -1,5 +1,5 @@
-// SendSlots: the slots of MRC's send queue. Only some requests are signalled: the completion of one frees its slot and
-// those of all before it, because completions come in the order of posting.
+// MrcSendSlots: the slots of MRC's send queue. Only some requests are signalled: the completion of one frees its slot
+// and those of all before it, because completions come in the order of posting.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace mrc::shim {
 
-class SendSlots {
+class MrcSendSlots {
  public:
-  explicit SendSlots(uint32_t slots) : slots_(slots), posted_at_(slots) {}
+  explicit MrcSendSlots(uint32_t slots) : slots_(slots), posted_at_(slots) {}
 
   // Requests that can be posted while `reserved` more slots stay free.
   uint32_t room(uint32_t reserved) const {
