@@ -38,7 +38,7 @@ bool DatagramSlots::must_post(uint64_t slot) const {
 void DatagramSlots::add(uint64_t slot) {
   waiting_qp_ = qp_of(slot);
   sges_[waiting_] = {reinterpret_cast<uint64_t>(at(slot)), static_cast<uint32_t>(bytes_), buffer_.mr().lkey};
-  wrs_[waiting_] = {kReceive | slot, nullptr, &sges_[waiting_], 1};
+  wrs_[waiting_] = {kSlot | slot, nullptr, &sges_[waiting_], 1};
   if (waiting_ > 0) wrs_[waiting_ - 1].next = &wrs_[waiting_];
   ++waiting_;
 }

@@ -11,7 +11,7 @@ namespace mrc::perf {
 
 class DatagramSlots {
  public:
-  static constexpr uint64_t kReceive = 1ULL << 56;  // in the wr_id of receive requests, above the slot's number
+  static constexpr uint64_t kSlot = 1ULL << 56;  // in the wr_id of receive requests, above the slot's number
 
   // `per_qp` slots for datagrams of `size` bytes of each of `qps` queue pairs.
   DatagramSlots(const Device& device, uint32_t qps, uint32_t per_qp, uint64_t size);

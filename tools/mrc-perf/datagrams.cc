@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kQkey = 0x4D524350;    // any without its highest bit
 constexpr uint32_t kAllReceives = 65536;  // of all queue pairs together, where that leaves each enough
 constexpr uint32_t kMinReceives = 16, kMaxReceives = 1024;
-constexpr uint64_t kReceive = DatagramSlots::kReceive;
+constexpr uint64_t kSlot = DatagramSlots::kSlot;
 
 void check_size(uint64_t size, uint32_t mtu, const char* whose) {
   if (size <= mtu) return;
@@ -112,7 +112,7 @@ void Datagrams::connect(Oob& oob) {
 void Datagrams::post_receives() {
   for (uint64_t i = 0; i < slots_.size(); ++i) {
     ibv_wc wc{};
-    wc.wr_id = kReceive | i;
+    wc.wr_id = kSlot | i;
     recycle(wc);
   }
   post_recycled();
@@ -120,7 +120,7 @@ void Datagrams::post_receives() {
 
 ibv_send_wr Datagrams::request(uint32_t qp, uint64_t number) const {
   ibv_send_wr wr{};
-  wr.wr_id = number & (kReceive - 1);
+  wr.wr_id = number & (kSlot - 1);
   wr.opcode = IBV_WR_SEND_WITH_IMM;
   wr.wr.ud.ah = peer_;
   wr.wr.ud.remote_qpn = peer_qpns_[qp];
@@ -138,10 +138,10 @@ void Datagrams::post(uint32_t qp, ibv_send_wr* list) {
 }
 
 bool Datagrams::is_receive(const ibv_wc& wc) {
-  return (wc.wr_id & kReceive) != 0;
+  return (wc.wr_id & kSlot) != 0;
 }
 uint64_t Datagrams::number(const ibv_wc& wc) {
-  return wc.wr_id & (kReceive - 1);
+  return wc.wr_id & (kSlot - 1);
 }
 
 Datagrams::Arrived Datagrams::arrived(const ibv_wc& wc) const {

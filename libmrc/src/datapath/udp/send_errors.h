@@ -23,7 +23,7 @@ class SendErrors {
     note(error);
     if (error == EMSGSIZE) too_long_ = destination_;
   }
-  // A packet that could not be sent for another reason than its length.
+  // A packet that could not be sent, not because of the path's MTU.
   void note(int error) {
     if (first_.empty()) first_ = std::strerror(error);
   }
