@@ -20,8 +20,8 @@ const char* config_error();
 // pointer: the release of the last one stops the device. Failures are logged here: ENODEV, EINVAL, EADDRINUSE, ...
 Result<std::shared_ptr<Shards>> open_device(const char* name);
 
-// Before any of these: the configuration of this process is `config`, and its devices are started by `start`. For
-// programs that run devices in a time and over a network of their own.
+// Before any of these, or while no device is open: the configuration of this process is `config`, and its devices are
+// started by `start`. For programs that run devices in a time and over a network of their own.
 using StartDevice = Result<std::shared_ptr<Shards>> (*)(const DeviceConfig& config);
 void provide_devices(const Config& config, StartDevice start);
 
