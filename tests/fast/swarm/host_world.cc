@@ -92,7 +92,7 @@ class HostWorld {
   void meddle();
   void post(Connection* c, int from);
   void post_receives(const Connection& c, End* end);
-  void poll(int host);
+  void poll_cq(int host);
   void on_done(int host, const ibv_wc& wc);
   void on_sent(End* end, size_t index, ibv_wc_status status);
   void on_received(Connection* c, int to, uint32_t request, const ibv_wc& wc);
@@ -373,7 +373,7 @@ void HostWorld::post(Connection* c, int from) {
   }
 }
 
-void HostWorld::poll(int host) {
+void HostWorld::poll_cq(int host) {
   std::array<ibv_wc, 8> wc{};
   const int n = mrc_poll_cq(at(host).cq, static_cast<int>(wc.size()), wc.data());
   expect(n >= 0, "polling fails");
@@ -460,7 +460,7 @@ void HostWorld::turn(Duration most) {
       if (pair.now != nullptr && rng_.chance(0.5)) post(pair.now.get(), from);
   }
   for (int host = 0; host < count_; ++host)
-    if (at(host).verbs != nullptr) poll(host);
+    if (at(host).verbs != nullptr) poll_cq(host);
   hosts_->step(most);
 }
 
