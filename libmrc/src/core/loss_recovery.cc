@@ -8,7 +8,7 @@
 // 3. Timeout. A packet older than the QP's timeout is retransmitted, its EV retired, and the retry budget charged:
 //    first the linear attempts at a fixed interval, then doubling ones (RetransmissionTimer). While the peer answers
 //    nothing at all, only the oldest packet is retransmitted: the peer may merely not run, and then everything has
-//    arrived [MRC-LOSS-3].
+//    arrived [MRC-LOSS-7].
 // 4. Budget. It is also charged for each interval without an answer [MRC-LOSS-4] and for each interval in which the
 //    oldest packet was not delivered although it was retransmitted [MRC-LOSS-5].
 // NACKs are handled with the other answers in requester_ack.cc.

@@ -71,7 +71,7 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
     if (next != PacketScheduler::Next::kPacket || !fits(p, *out)) break;
     // The bytes in flight of congestion control come from the receiver's byte count and lag when the last SACK is
     // lost. With no packet in flight one packet may always be sent, and its SACK corrects the count [MRC-NSCC-10]. So
-    // may the oldest one after its timeout: of a silent peer all others remain in flight [MRC-LOSS-3].
+    // may the oldest one after its timeout: of a silent peer all others remain in flight [MRC-LOSS-7].
     window_closed = (!congestion_->can_send(p.nominal()) || sent_.in_flight() >= share) && sent_.in_flight() > 0 &&
                     !sent_.oldest_timed_out(p.seq);
     if (window_closed || !builder->room(p.request->inline_data ? 1u : p.request->num_sge)) break;

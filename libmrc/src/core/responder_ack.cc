@@ -14,7 +14,7 @@ namespace mrc::core {
 
 namespace {
 constexpr Duration kLongHold = Duration::milliseconds(1);
-constexpr int64_t kAckedPatience = 16;
+constexpr int64_t kAckedDelayFactor = 16;
 }  // namespace
 
 // --- when ----------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
   add_ack(now, builder);
   // The peer has all the information it waits for. The SACK serves only its congestion control, which needs one per
   // sack_bytes; an exchange of small messages must not cost a separate SACK each time [MRC-ACK-3].
-  if (complete && pending_acks_.sack) delay_ack(now + c.ack_delay * kAckedPatience);
+  if (complete && pending_acks_.sack) delay_ack(now + c.ack_delay * kAckedDelayFactor);
 }
 
 bool Responder::build(Instant now, PlaneSet planes_with_room, TxBurst* out) {

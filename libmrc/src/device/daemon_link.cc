@@ -27,9 +27,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kWaiting = -1;
-constexpr std::chrono::seconds kReplyTimeout(3);                 // for an answer
-constexpr Duration kLastPatience = Duration::milliseconds(200);  // for a daemon that does not read, at the end
-constexpr size_t kMaxQueued = size_t{1} << 24;                   // a daemon that does not read is considered dead
+constexpr std::chrono::seconds kReplyTimeout(3);                     // for an answer
+constexpr Duration kFinalSendTimeout = Duration::milliseconds(200);  // for a daemon that does not read, at the end
+constexpr size_t kMaxQueued = size_t{1} << 24;                       // a daemon that does not read is considered dead
 constexpr size_t kMaxLine = size_t{1} << 26;
 constexpr int kMaxParts = 1024;  // read at once
 constexpr int kAloneAfter = 5;   // seconds: a restart takes less
@@ -67,7 +67,7 @@ void DaemonLink::close() {
   {
     const MutexLock lock(mutex_);
     flush();
-    const Instant until = clock_now() + kLastPatience;
+    const Instant until = clock_now() + kFinalSendTimeout;
     while (fd_ && !out_.text.empty() && clock_now() < until) {
       pollfd wait{fd_.get(), POLLOUT, 0};
       ::poll(&wait, 1, 10);

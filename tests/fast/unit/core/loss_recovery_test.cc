@@ -510,7 +510,7 @@ TEST_F(LossRecoveryTest, ATimeoutOfASilentPeerRetiresNoPath) {
   EXPECT_NE(requests()[1]->ev, used);
 }
 
-// [MRC-LOSS-3] It may merely not run: then everything has arrived, and would be retransmitted in vain.
+// [MRC-LOSS-7] It may merely not run: then everything has arrived, and would be retransmitted in vain.
 TEST_F(LossRecoveryTest, OfASilentPeerOnlyTheOldestPacketIsRetransmitted) {
   short_budget(2, 0);
   start();
@@ -531,7 +531,7 @@ TEST_F(LossRecoveryTest, OfASilentPeerOnlyTheOldestPacketIsRetransmitted) {
   EXPECT_EQ(state(), QpState::kError);
 }
 
-// [MRC-LOSS-3] Half an interval, to the nanosecond: one that answered later merely is slow, and all that expires is
+// [MRC-LOSS-7] Half an interval, to the nanosecond: one that answered later merely is slow, and all that expires is
 // retransmitted. The round trip is so long that nothing is inferred from the last answer.
 TEST_F(LossRecoveryTest, APeerIsSilentAfterHalfAnInterval) {
   for (const int64_t later : {0, 1}) {
@@ -549,7 +549,7 @@ TEST_F(LossRecoveryTest, APeerIsSilentAfterHalfAnInterval) {
   }
 }
 
-// [MRC-LOSS-3] Probes leave after 150 and 500 us, and the next one would after the interval. The second one asked a
+// [MRC-LOSS-7] Probes leave after 150 and 500 us, and the next one would after the interval. The second one asked a
 // silent peer only if nothing was heard later: it, or its answer, may be lost.
 TEST_F(LossRecoveryTest, AProbeFromBeforeTheLastAnswerShowsNoSilence) {
   for (const int64_t later : {0, 1}) {
