@@ -123,15 +123,9 @@ HostConfig host_config(std::shared_ptr<const Srv6Plan> plan) {
   return config;
 }
 
-// One for all rigs, of which there is one at a time: to make and to end it takes longer than a test.
-std::unique_ptr<Link>& link_of_rigs() {
-  static std::unique_ptr<Link> link;
-  return link;
-}
-
 void make_linked(Rig* rig, std::shared_ptr<const Srv6Plan> plan, const Open& open) {
-  std::unique_ptr<Link>& link = link_of_rigs();
-  if (link == nullptr) link = std::make_unique<Link>(kPlanes);
+  // Its own: the kernel ends AF_XDP sockets a while after they are closed, and refuses others at that queue until then.
+  auto link = std::make_shared<Link>(kPlanes);
   HostConfig config = host_config(std::move(plan));
   for (int side : {0, 1}) {
     for (uint32_t p = 0; p < kPlanes; ++p) config.planes[p].addr = link->address(p, side);
@@ -140,6 +134,7 @@ void make_linked(Rig* rig, std::shared_ptr<const Srv6Plan> plan, const Open& ope
     ASSERT_TRUE(datapath) << datapath.error().text;
     (side == 0 ? rig->a : rig->b) = end_of(*std::move(datapath), config.planes);
   }
+  rig->surroundings = link;
   rig->carries_labels = true;
 }
 
@@ -207,10 +202,6 @@ void add_dpdk(bool links, std::vector<RigKind>* all) {
 }
 
 }  // namespace
-
-void end_link_of_rigs() {
-  link_of_rigs().reset();
-}
 
 const std::vector<RigKind>& rigs() {
   static const std::vector<RigKind> kinds = [] {

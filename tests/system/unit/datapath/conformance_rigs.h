@@ -21,9 +21,10 @@ struct Rig {
     PerEv<core::EvEntry> evs;
   };
   End a, b;
-  bool carries_labels = false;     // the upper half of an EV arrives
-  int told_by = 1;                 // descriptors that the first burst makes readable
-  uint32_t largest_packet = 4144;  // bytes of UDP payload that every plane takes
+  std::shared_ptr<void> surroundings;  // namespaces and the like, gone after the ends
+  bool carries_labels = false;         // the upper half of an EV arrives
+  int told_by = 1;                     // descriptors that the first burst makes readable
+  uint32_t largest_packet = 4144;      // bytes of UDP payload that every plane takes
 };
 
 struct RigKind {
@@ -35,7 +36,5 @@ inline std::ostream& operator<<(std::ostream& out, const RigKind& kind) {
 }
 
 const std::vector<RigKind>& rigs();
-// Ends what rigs share. After the last of them.
-void end_link_of_rigs();
 
 }  // namespace mrc::datapath

@@ -20,7 +20,6 @@ Instant now() {
 
 class Conformance : public ::testing::TestWithParam<RigKind> {
  protected:
-  static void TearDownTestSuite() { end_link_of_rigs(); }
   void SetUp() override {
     GetParam().make(&rig_);
     ASSERT_NE(rig_.a.datapath, nullptr);
