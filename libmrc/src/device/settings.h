@@ -32,7 +32,7 @@ namespace mrc::device {
   TEXT(trace, "", "File for the engine's trace events, see mrclog --help; %p: process, %d: device; in a folder the file is mrc-%p-%d.sqlog; empty: none") \
   TEXT(ctl_group, "", "Unix group, name or number, whose members may use the controller functions in addition to processes with CAP_NET_ADMIN; empty: none") \
   TEXT(mrcd_socket, "/run/mrc/mrcd.sock", "Unix socket of mrcd, which keeps the state shared by the processes of a host; @NAME: in the abstract namespace of the network namespace; empty: no daemon") \
-  INT(seed, 0, 0, INT64_MAX, "", "Seed of the engine's random numbers; 0: a new one at every start")                    \
+  INT(seed, 0, 0, INT64_MAX, "", "Seed of the engine's random numbers, the numbers of its QPs among them: for runs that are repeated, not for several devices at once; 0: a new one at every start")                    \
   WORD(datapath, DatapathKind, kUdp, "", "udp: kernel UDP sockets; raw: complete frames, with SRv6 by encapsulation (IPv6, CAP_NET_RAW); dpdk: such frames over DPDK ports") \
   WORD(same_host, SameHost, kMemory, "", "Transport between processes of the same user, host and network namespace, with datapath udp: shared memory, or the network as to any other host") \
   WORD(raw_io, ::mrc::datapath::RawIo, kAuto, "", "Interface for complete frames, with datapath raw: AF_XDP (CAP_NET_ADMIN, CAP_BPF), AF_PACKET, or auto: AF_XDP where available") \

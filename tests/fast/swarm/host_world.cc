@@ -411,7 +411,7 @@ void HostWorld::on_received(Connection* c, int to, uint32_t request, const ibv_w
   size_t seen = 0, k = 0;
   for (; k < peer.messages.size(); ++k)
     if (peer.messages[k].imm && seen++ == end.imms) break;
-  if (k >= peer.posted) return fail("an immediate that nobody sent");
+  if (k >= peer.posted) return fail("an immediate that was not sent");
   if (wc.imm_data != (static_cast<uint32_t>(k) ^ c->serial << 16)) return fail("immediates out of order");
   if (request != end.imms) return fail("a receive request out of order");
   if (wc.byte_len != peer.messages[k].length) return fail("the length of an immediate");

@@ -240,7 +240,7 @@ bool World::on_done(int node, const Completion& c) {
   size_t seen = 0, k = 0;
   for (; k < s.messages.size(); ++k)
     if (s.messages[k].imm && seen++ == s.imms_done) break;
-  if (k >= s.posted) return fail("immediate that nobody sent"), true;
+  if (k >= s.posted) return fail("immediate that was not sent"), true;
   if (c.wr_id != s.imms_done) fail("receive request consumed out of order");
   if (c.imm != (static_cast<uint32_t>(s.messages[k].wr_id) ^ 0xABCD)) fail("immediates out of order");
   if (c.byte_len != s.messages[k].length) fail("byte_len of an immediate");
