@@ -53,6 +53,9 @@ struct EngineContext {
     trace(now, qpn, why, e);
   }
   bool plane_up(PlaneId plane) const { return planes_up.contains(plane); }
+  // After a pause of this host, when the answers that came meanwhile are taken to have been read. Before, their absence
+  // proves nothing.
+  Instant caught_up() const { return ran_since + Duration::milliseconds(1); }
   // The EV of this value in a peer's packet. [MRC-CHOICE-Q2]
   std::optional<EvIndex> ev_index_of(uint32_t value) const {
     const std::optional<EvIndex> found = ev_names.find(value);

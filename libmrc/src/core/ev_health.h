@@ -57,6 +57,7 @@ struct PlaneHealth {
   }
 
   Instant last_delivered_sent = kLongAgo;
+  Instant delivered_at = kLongAgo;                 // when something was delivered last
   Instant gap_from = kLongAgo, gap_to = kLongAgo;  // the largest one lately
   Instant last_loss_sent = kLongAgo;
   Duration rtt;  // smoothed; 0: no sample yet

@@ -19,6 +19,7 @@
 #include "core/ev_health.h"
 #include "core/ev_links.h"
 #include "core/link_suspicion.h"
+#include "core/plane_evidence.h"
 #include "core/status.h"
 
 namespace mrc::core {
@@ -26,6 +27,9 @@ namespace mrc::core {
 class EvHealthTable {
  public:
   static constexpr uint8_t kEvStreak = 2, kUnprovenStreak = 1;
+  // Until a slow plane is known, each pause of it looks like its end: 64 KiB, which a host may hand over as one, take 5
+  // ms at 100 Mb/s. Hardware has no delay.
+  static constexpr int64_t kDeadPlaneDelays = 32;
   static constexpr uint8_t kMaxWaits = 128;  // of an EV: the verdict may never come, as of a QP that was destroyed
 
   EvHealthTable(const EndpointConfig& config, const EvLinks& links);
@@ -44,6 +48,15 @@ class EvHealthTable {
   // Smoothed round trip of the packets on a plane, of all QPs; 0 before the first sample and with oblivious spraying.
   Duration plane_rtt(PlaneId plane) const { return planes_[plane].rtt; }
   Instant last_delivered_sent(PlaneId plane) const { return planes_[plane].last_delivered_sent; }
+  // When the plane is to be retired for its losses, if it delivers nothing until then; never(): it is not [MRC-EVS-5].
+  Instant dead_at(PlaneId plane) const {
+    const PlaneHealth& p = planes_[plane];
+    return p.streak >= PlaneHealth::kStreak ? p.delivered_at + config_.host_delay * kDeadPlaneDelays : Instant::never();
+  }
+  PlaneEvidence evidence(PlaneId plane, Instant sent_at) const {
+    const PlaneHealth& p = planes_[plane];
+    return {p.rtt, p.last_delivered_sent <= sent_at ? p.delivered_at : kLongAgo};
+  }
   Instant last_loss_sent(PlaneId plane) const { return planes_[plane].last_loss_sent; }
   Instant last_loss_sent(EvIndex ev) const { return evs_[ev].last_loss_sent; }
   // Something sent at or after that time was delivered, on any plane [MRC-EVS-17].
@@ -81,6 +94,7 @@ class EvHealthTable {
     if (sent_at > newest_sent_) newest_sent_ = sent_at;
     return cleared;
   }
+  void note_delivery(Instant now, PlaneId plane) { planes_[plane].delivered_at = now; }
   void on_rtt(EvIndex ev, Duration rtt) {
     Duration& smoothed = evs_[ev].rtt;
     smoothed = smoothed == Duration() ? rtt : smoothed + (rtt - smoothed) / 8;

@@ -12,11 +12,14 @@
 //    samples of it. Lateness is measured by a SACK that names the late packet itself: a packet reported by another
 //    packet's SACK may have been in time, and its own SACK was lost.
 // 2. Silence. Of a plane of which nothing sent later has arrived, while other planes deliver, a packet is lost after
-//    two round trips, the window, four variations and the host's delay, if anything arrives after that time: when all
-//    planes are silent, it is the peer that does not run. This time begins anew with each answer that took longer than
-//    that, and with the first one after such a silence of all planes: a host that did not run for a while, this one or
-//    the peer's, works off the queues of its planes one after the other, and the first answers say nothing about the
-//    others. It has a limit.
+//    two round trips, of the QP or of the plane, the window, four variations and the host's delay, if anything arrives
+//    after that time: when all planes are silent, it is the peer that does not run. This time begins anew with each
+//    answer that took longer than that, and with the first one after such a silence of all planes: a host that did not
+//    run for a while, this one or the peer's, works off the queues of its planes one after the other, and the first
+//    answers say nothing about the others. It has a limit, in which a long silence of all planes does not count. It
+//    begins anew, too, with each packet of any QP that the plane delivers, until that is one that was sent later: a
+//    plane with a long queue of its own is slow, not silent. Then it is twice what the packet had waited by that time,
+//    if that is longer: a queue that moves in steps. That needs no limit: there are only so many packets before it.
 //
 // Nothing is lost before all that has arrived was read, which the owner's timers wait for, though not for ever.
 #pragma once
@@ -25,6 +28,7 @@
 
 #include "base/planes.h"
 #include "base/time.h"
+#include "core/plane_evidence.h"
 #include "core/recent_max.h"
 #include "core/rtt_estimator.h"
 #include "core/sent_packets.h"
@@ -54,18 +58,16 @@ class LossDetector {
     planes_.swap(fresh);
   }
 
-  // A packet or a probe that was sent so on that plane has arrived, for certain. `asked_before`: something that was
-  // sent earlier may be unanswered, so that the time since the last arrival may be a pause of the peer's. Such a time
-  // may also be one in which nothing was sent; it counts only once in a while, or traffic with pauses of that length
-  // would never find a loss.
-  void on_delivered(Instant now, Sending sending, PlaneId plane, const RttEstimator& rtt, bool asked_before) {
+  // A packet or a probe that was sent so on that plane has arrived, for certain. `usual`: round trip of the plane until
+  // now, zero if unknown. `asked_before`: something that was sent earlier may be unanswered, so that the time since the
+  // last arrival may be a pause of the peer's.
+  void on_delivered(Instant now, Sending sending, PlaneId plane, Duration usual, const RttEstimator& rtt,
+                    bool asked_before) {
     const Instant sent_at = sending.at;
     if (rtt.known()) {
-      const Duration patient = patience(rtt.smoothed(), rtt);
-      const bool silence =
-          asked_before && last_arrival_ < now && now - last_arrival_ > patient && now - last_silence_ > kSilenceSpacing;
-      if (silence) last_silence_ = now;
-      if (silence || now - sent_at > patient) resumed_ = now;
+      if (asked_before && last_arrival_ < now && now - last_arrival_ > patience(rtt.smoothed(), rtt))
+        on_silence({last_arrival_, now});
+      if (now - sent_at > patience(std::max(rtt.smoothed(), usual), rtt)) resumed_ = now;
     }
     last_arrival_ = now;
     Plane& p = planes_[plane];
@@ -112,35 +114,41 @@ class LossDetector {
   // The time at which a packet counts as lost without an answer; a past one: it is lost. never(): no later one has
   // arrived, or there is no sign yet that the peer runs. If only time indicates the loss, twice the variation of the
   // round trip is added: the answer may be late, too. Silence of a plane is weaker evidence, and waits for longer.
-  Instant lost_at(Sending sending, const RttEstimator& rtt, Duration window, PlaneId plane, Instant ran_since) const {
+  Instant lost_at(Sending sending, const RttEstimator& rtt, Duration window, PlaneId plane,
+                  const PlaneEvidence& evidence, Instant ran_since) const {
     const Instant sent_at = sending.at;
     if (sent_at > newest_) return Instant::never();
     const Plane& p = planes_[plane];
     if (overtaken(sent_at, window, plane)) return sent_at + window <= p.settled ? p.arrived_at : p.settles_at;
-    const Duration round = std::max(newest_rtt_, rtt.smoothed());
+    const Duration round = std::max({newest_rtt_, rtt.smoothed(), evidence.round_trip});
+    const Instant limited_from = without_silence(sent_at);
     if (sending.before(p.newest)) {
       const Duration late = window + rtt.variation() * 2;
-      return std::min(std::max(p.arrived_at, ran_since) + late, sent_at + std::max(round + late, kMaxSilence));
+      return std::min(std::max(p.arrived_at, ran_since) + late, limited_from + std::max(round + late, kMaxSilence));
     }
     const Duration silence = window + patience(round, rtt);
-    const Instant at =
-        std::min(std::max({sent_at, ran_since, resumed_}) + silence, sent_at + std::max(silence, kMaxSilence));
+    const Instant limited =
+        std::min(std::max({sent_at, ran_since, resumed_}) + silence, limited_from + std::max(silence, kMaxSilence));
+    const Duration waited = std::max(evidence.delivered_at - sent_at, Duration());
+    const Instant at = std::max(limited, evidence.delivered_at + std::max(silence, waited * 2));
     return at <= last_arrival_ ? at : Instant::never();
   }
 
   // Calls on_lost(seq) for the packets of `sent` that are lost now, the oldest first; on_lost() may mark them as lost.
-  // `evs[ev].plane` is the plane of an EV. Returns the time at which to call it again if nothing arrives until then.
-  template <typename Evs, typename OnLost>
+  // `paths`: plane_of(ev), and evidence(plane, sent_at), the PlaneEvidence for a packet that was sent then. Returns the
+  // time at which to call it again if nothing arrives until then.
+  template <typename Paths, typename OnLost>
   Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration floor, const OwnHost& host,
-                 const Evs& evs, const OnLost& on_lost) {
+                 const Paths& paths, const OnLost& on_lost) {
     const Duration reordering = window(now, rtt, floor);
     for (Plane& p : planes_) p.tell(now, std::min(reordering / 2, host_delay_));
     Instant next = Instant::never();
     for (uint64_t s = sent.una(); s < sent.highest_acked(); ++s) {
       const TxRecord& r = sent[s];
       if (r.acked || r.lost) continue;
-      const PlaneId plane = evs[r.ev].plane;
-      const Instant at = lost_at({r.sent_at, s}, rtt, reordering, plane, host.ran_since);
+      const PlaneId plane = paths.plane_of(r.ev);
+      const Instant at =
+          lost_at({r.sent_at, s}, rtt, reordering, plane, paths.evidence(plane, r.sent_at), host.ran_since);
       if (at <= now && host.has_read) {
         on_lost(s);
       } else {
@@ -153,9 +161,10 @@ class LossDetector {
   // Nothing has arrived after that time.
   bool silent_since(Instant time) const { return last_arrival_ >= Instant::never() || last_arrival_ <= time; }
   // Since when something that was sent at that time can be unanswered for its path's sake: not before the last answer
-  // that came so late that the time of rule 2 begins anew, but at most `most` later.
-  Instant unanswered_since(Instant sent_at, Duration most) const {
-    return std::max(sent_at, std::min(resumed_, sent_at + most));
+  // that came so late that the time of rule 2 begins anew, but at most `most` later, a long silence of all planes left
+  // out; and not while its plane delivers what was sent before it.
+  Instant unanswered_since(Instant sent_at, Duration most, const PlaneEvidence& evidence) const {
+    return std::max({sent_at, std::min(resumed_, without_silence(sent_at) + most), evidence.delivered_at});
   }
 
   void check() const { arrivals_.check(); }
@@ -180,6 +189,23 @@ class LossDetector {
     Instant settles_at;
   };
 
+  // A time in which nothing of any plane has arrived although something was asked.
+  struct Silence {
+    Instant begin = kLongAgo, end = kLongAgo;
+    Duration length() const { return end - begin; }
+  };
+
+  // It may also be a time in which nothing was sent, so it counts only once in a while, or traffic with pauses of that
+  // length would never find a loss. Of two within the limit of rule 2 the longer one is left out of it: a peer that
+  // runs again is interrupted again.
+  void on_silence(Silence found) {
+    if (found.end - counted_silence_ > kSilenceSpacing) resumed_ = counted_silence_ = found.end;
+    if (found.end - silence_.end > kMaxSilence || found.length() > silence_.length()) silence_ = found;
+  }
+  // That time, later by as much of the silence as came after it.
+  Instant without_silence(Instant time) const {
+    return time < silence_.end ? time + (silence_.end - std::max(time, silence_.begin)) : time;
+  }
   // Time within which a plane that works answers.
   Duration patience(Duration round, const RttEstimator& rtt) const {
     return round * 2 + rtt.variation() * 4 + host_delay_;
@@ -196,8 +222,9 @@ class LossDetector {
   Instant newest_ = kLongAgo;
   Duration newest_rtt_;
   Instant last_arrival_ = Instant::never();
-  Instant last_silence_ = kLongAgo;  // the end of the last silence of all planes that counted
-  Instant resumed_ = kLongAgo;       // when the last answer came that took so long
+  Silence silence_;                     // of all planes: the longest lately
+  Instant counted_silence_ = kLongAgo;  // the end of the last one after which time begins anew
+  Instant resumed_ = kLongAgo;          // when time began anew: then, or when an answer came that took so long
   Instant next_epoch_ = kLongAgo;
   RecentMax late_;      // lateness of packets
   uint8_t epochs_ = 0;  // begun, up to two

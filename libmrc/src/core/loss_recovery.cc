@@ -23,10 +23,6 @@
 
 namespace mrc::core {
 
-namespace {
-constexpr Duration kCatchUp = Duration::milliseconds(1);  // after a pause, until the answers of before have been read
-}
-
 // Lateness of the packet that a SACK names. Only that is certain: a packet reported by another
 // packet's SACK may have arrived in time, and its own SACK was lost.
 void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& named) {
@@ -45,7 +41,8 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   detector_.on_late(now, detector_.lateness(first), rtt_);
   const std::optional<EvIndex> ev = qp_.engine.ev_index_of(p.sack.seth.entropy);
   if (!ev) return;
-  detector_.on_delivered(now, {first}, qp_.peer->paths.plane_of(*ev), rtt_, true);
+  on_delivered(now, {first}, *ev, true);
+  qp_.peer->paths.on_plane_rtt(*ev, now - first);
   qp_.peer->paths.on_loss_refuted(now, *ev, first);
   qp_.peer->rearm(&qp_.engine.timers);
 }
@@ -79,16 +76,17 @@ void Requester::detect_losses(Instant now, bool has_read) {
   lost_deadline_ = Instant::never();
   if (sent_.una() >= sent_.highest_acked()) return;
   // SACKs that arrived while this host did not run are read in the order of the planes' sockets, not in theirs.
-  if (const Instant caught_up = qp_.engine.ran_since + kCatchUp; now < caught_up) {
+  if (const Instant caught_up = qp_.engine.caught_up(); now < caught_up) {
     lost_deadline_ = caught_up;
     return;
   }
   const EndpointConfig& c = qp_.engine.config;
+  PeerPaths& paths = qp_.peer->paths;
   bool any = false;
   lost_deadline_ =
-      detector_.detect(now, sent_, rtt_, c.reorder_floor, {qp_.engine.ran_since, has_read}, c.evs, [&](uint64_t seq) {
+      detector_.detect(now, sent_, rtt_, c.reorder_floor, {qp_.engine.ran_since, has_read}, paths, [&](uint64_t seq) {
         mark_lost(now, seq, LossCause::kOvertaken);
-        qp_.peer->paths.on_lost(now, sent_[seq].ev, sent_[seq].sent_at);
+        paths.on_lost(now, sent_[seq].ev, sent_[seq].sent_at);
         report_lost(now, LossCause::kOvertaken, seq);
         any = true;
       });
@@ -122,13 +120,15 @@ bool Requester::peer_is_silent(Instant now) const {
 // Takes packets in flight for so long for lost; of a silent peer the oldest one alone.
 RetransmissionTimer::Expired Requester::time_out_packets(Instant now, Duration interval) {
   const bool silent = peer_is_silent(now);
-  const auto expired = RetransmissionTimer::expire(now, interval, silent, detector_, &sent_, [&](uint64_t seq) {
+  const auto on_expired = [&](uint64_t seq) {
     const TxRecord& r = sent_[seq];
     mark_lost(now, seq, LossCause::kTimedOut);
     ++totals_.timeouts;
     qp_.peer->paths.on_unanswered(now, r.ev, silent ? now - interval / 2 : r.sent_at);  // others may have answers
     report_lost(now, LossCause::kTimedOut, seq);
-  });
+  };
+  const auto expired =
+      RetransmissionTimer::expire(now, interval, silent, detector_, qp_.peer->paths, &sent_, on_expired);
   if (expired.any) {
     trace_window(now, TraceTrigger::kTimedOut, Duration());
     qp_.peer->rearm(&qp_.engine.timers);
@@ -139,18 +139,18 @@ RetransmissionTimer::Expired Requester::time_out_packets(Instant now, Duration i
 void Requester::handle_rto(Instant now) {
   rto_.cancel();
   if (!outstanding()) return;
-  if (const Instant caught_up = qp_.engine.ran_since + kCatchUp; now < caught_up) {
+  if (const Instant caught_up = qp_.engine.caught_up(); now < caught_up) {
     rto_.postpone(caught_up);
     return;
   }
   const Duration interval = rto_interval();
-  const auto [any, oldest_left] = time_out_packets(now, interval);
+  const auto [any, next] = time_out_packets(now, interval);
   const RetransmissionTimer::Verdict verdict = rto_.judge(now, interval, any, sent_, probe_, qp_.attr);
   if (verdict.spent) return fail_for_silence(now);
   if (any || verdict.stuck) suspect_path_mtu(now);
   if (qp_.state != QpState::kRts) return;
   if (verdict.silent) send_probe(now, TraceTrigger::kStandstill);
-  rto_.restart(now, oldest_left, rto_interval());
+  rto_.restart(now, next, rto_interval());
   if (sent_.lost() > 0) qp_.services.scheduler.make_ready(&qp_);
 }
 
@@ -190,9 +190,10 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
   const uint16_t id = probe_.draw_id(qp_.engine.message_secret ^ uint64_t{qp_.qpn.value()} << 32);
   if (ev && queue_probe(now, why, *ev, id)) {
     // A probe that never came back is silence on its path, too. It is sent again before that is certain: its path is
-    // blamed only when the answer is later than queues explain.
+    // blamed only when the answer is later than queues explain, its plane's own among them.
     const ProbeTimer::Probe& last = probe_.latest();
-    if (probe_.unanswered_for(now, probe_patience()) && paths.peer_ran_since(last.sent_at))
+    if (probe_.unanswered_for(now, probe_patience()) && paths.peer_ran_since(last.sent_at) &&
+        paths.passed_over(now, last.ev, last.sent_at))
       paths.on_lost(now, last.ev, last.sent_at);
     probe_.on_sent(now, id, *ev, sent_.una());
     qp_.peer->rearm(&qp_.engine.timers);

@@ -194,6 +194,11 @@ void PathProber::on_timer(Instant now) {
     }
     if (o.op.internal && !o.op.of_search && !o.overdue) {
       Peer* const to = peers_.find(o.op.peer);
+      const Instant expires = std::max(engine_.caught_up(), to->paths.earliest_probe_expiry(o.op.ev, o.sent_at));
+      if (now < expires) {
+        o.deadline = expires;
+        continue;  // with its new deadline
+      }
       to->paths.on_probe_lost(now, o.op.ev, o.sent_at);
       to->rearm(&engine_.timers);
       o.overdue = true;

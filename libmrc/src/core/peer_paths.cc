@@ -6,7 +6,7 @@ namespace mrc::core {
 
 namespace {
 constexpr int64_t kAskEvery = 8;  // probe intervals, a plane whose port is down
-}
+}  // namespace
 
 PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const EvLinks& links,
                      const PeerDescription& peer, Counters* counters, TraceSink* trace, Rng* rng)
@@ -37,7 +37,14 @@ void PeerPaths::on_lost(Instant now, EvIndex ev, Instant sent_at) {
   const EvHealthTable::Failed failed = health_.on_lost(ev, sent_at);
   if (failed.ev) assume_bad(now, ev, TraceTrigger::kLosses);
   if (failed.link) suspect_link(now, ev, TraceTrigger::kLosses);
-  if (failed.plane) suspend_plane(now, plane_of(ev), TraceTrigger::kLosses);
+  if (failed.plane) suspend_dead_planes(now);
+}
+
+void PeerPaths::suspend_dead_planes(Instant now) {
+  for (const PlaneId plane : health_.planes()) {
+    const Instant dead_at = health_.dead_at(plane);
+    if (dead_at < Instant::never() && dead_at <= now) suspend_plane(now, plane, TraceTrigger::kLosses);
+  }
 }
 
 void PeerPaths::on_timeout(Instant now, EvIndex ev) {
@@ -157,7 +164,14 @@ void PeerPaths::report_failure(EvIndex ev) const {
 
 // --- probes ---
 
+Instant PeerPaths::next_probe_time() const {
+  Instant next = std::min(probes_.next_time(), claims_.next_time());
+  for (const PlaneId plane : health_.planes()) next = std::min(next, health_.dead_at(plane));
+  return next;
+}
+
 std::optional<EvIndex> PeerPaths::take_due_probe(Instant now) {
+  suspend_dead_planes(now);  // they are probed then
   if (!claims_.expire(now).empty()) refresh_usable();
   if (const std::optional<EvIndex> claimed = take_claim_probe(now)) return claimed;
   if (const std::optional<EvIndex> retired = probes_.take_retired(now)) return retired;
@@ -190,6 +204,8 @@ void PeerPaths::on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool o
   const Duration took = now - sent_at;
   probes_.on_answer(ev, took, overdue);
   on_delivered(ev, sent_at);
+  health_.note_delivery(now, plane);
+  probes_.on_plane_answered(plane);
   on_rtt(ev, took);
   if (const PortClaims::Proof proof = claims_.on_answer(now, plane, sent_at); proof != PortClaims::Proof::kNone) {
     listeners_.counters.port_status_refuted += proof == PortClaims::Proof::kRefuted;
@@ -207,10 +223,10 @@ void PeerPaths::on_probe_lost(Instant now, EvIndex ev, Instant sent_at) {
   const PlaneId plane = plane_of(ev);
   if (claims_.down().contains(plane)) return;  // as the peer has reported
   if (probes_.tests_link(ev)) return on_link_probe_lost(now, ev, sent_at);
-  // Of a peer that answered something at about that time, or later [MRC-EVS-17].
-  if (!peer_ran_since(sent_at - config_.ev_probe_interval / 2)) return;
-  // Two silent checks in a row retire the plane: a receiver has no other evidence, and another EV of a failed
-  // plane would lose its SACKs for two checks more. [MRC-EVS-9]
+  // Of a peer that answered something at about that time, or later, over a plane that is not merely slow [MRC-EVS-17].
+  if (!peer_ran_since(sent_at - config_.ev_probe_interval / 2) || !passed_over(now, ev, sent_at)) return;
+  // Silent checks in a row retire the plane: a receiver has no other evidence, and another EV of a failed plane would
+  // lose its SACKs for two checks more. [MRC-EVS-9]
   const bool again = probes_.on_silent_check(ev, sent_at);
   on_lost(now, ev, sent_at);
   if (again && !config_.oblivious) suspend_plane(now, plane, TraceTrigger::kSilence);

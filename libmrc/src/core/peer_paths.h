@@ -71,6 +71,16 @@ class PeerPaths {
   // Packets of a connection were sent on it, which the peer acknowledges.
   void on_data_sent(Instant now, EvIndex ev) { health_.on_data_sent(now, ev); }
   void on_delivered(EvIndex ev, Instant sent_at);
+  // Something was delivered on that plane, whenever it was sent.
+  void note_delivery(Instant now, PlaneId plane) { health_.note_delivery(now, plane); }
+  PlaneEvidence evidence(PlaneId plane, Instant sent_at) const { return health_.evidence(plane, sent_at); }
+  // The plane of that EV should have delivered what was sent then: it delivers what was sent later, or nothing for two
+  // of its round trips.
+  bool passed_over(Instant now, EvIndex ev, Instant sent_at) const {
+    const PlaneEvidence evidence = health_.evidence(plane_of(ev), sent_at);
+    return std::max(evidence.delivered_at, sent_at) + evidence.round_trip * 2 <= now ||
+           health_.last_delivered_sent(plane_of(ev)) > sent_at;
+  }
   // A round trip of a packet that was sent once. For tools only.
   void on_rtt(EvIndex ev, Duration rtt) { health_.on_rtt(ev, rtt); }
   // A round trip that certainly is that of a packet on this path [MRC-LOSS-6].
@@ -103,6 +113,7 @@ class PeerPaths {
   // reverse paths are to be checked.
   bool on_inbound(Instant now, PlaneId plane, uint32_t ev) {
     chooser_.on_inbound(plane, ev);
+    probes_.on_inbound(now, plane);
     probes_.end_first();
     return probes_.start_checks(now);
   }
@@ -113,10 +124,15 @@ class PeerPaths {
   void begin_first_probes(Instant now) { probes_.begin_first(now); }
   void end_first_probes() { probes_.end_first(); }  // a message is posted
   void postpone_first_probes(Instant now) { probes_.postpone_first(now); }
-  Instant next_probe_time() const { return std::min(probes_.next_time(), claims_.next_time()); }
+  Instant next_probe_time() const;
   // The next EV to be probed now; call until it returns none.
   std::optional<EvIndex> take_due_probe(Instant now);
   Duration probe_patience(EvIndex ev) const { return probes_.patience(ev); }
+  // Until when a probe that was sent then may be unanswered although its path works, its patience aside. The answer
+  // comes over the plane on which requests of the peer may wait in a queue.
+  Instant earliest_probe_expiry(EvIndex ev, Instant sent_at) const {
+    return usable(ev) ? probes_.earliest_expiry(ev, sent_at) : sent_at;
+  }
   // `overdue`: on_probe_lost() was called for that probe, and another one may be outstanding.
   void on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool overdue = false);
   void on_probe_lost(Instant now, EvIndex ev, Instant sent_at);
@@ -153,6 +169,7 @@ class PeerPaths {
   void report_state(Instant now, EvIndex ev, TraceTrigger why);
   void report_failure(EvIndex ev) const;
   void trace_plane(Instant now, PlaneId plane, bool up, TraceTrigger why);
+  void suspend_dead_planes(Instant now);
   void suspend_plane(Instant now, PlaneId plane, TraceTrigger why);
   void resume_plane(Instant now, PlaneId plane, TraceTrigger why);
   std::optional<EvIndex> take_claim_probe(Instant now);

@@ -100,10 +100,12 @@ void ProbeSchedule::begin_first(Instant now) {
 bool ProbeSchedule::on_silent_check(EvIndex ev, Instant sent_at) {
   Check& c = checks_[health_.plane_of(ev)];
   const Instant delivered = health_.last_delivered_sent(health_.plane_of(ev));
-  if (c.ev != ev || sent_at <= delivered) return false;
-  const bool again = sent_at > c.silent && c.silent > delivered;
+  if (c.ev != ev || sent_at <= std::max(delivered, c.silent)) return false;
+  if (c.silent <= delivered) c.in_a_row = 0;
+  if (c.in_a_row == 0) c.first = sent_at;
   c.silent = sent_at;
-  return again;
+  if (c.in_a_row < kSilentChecksOfOneInUse) ++c.in_a_row;
+  return c.in_a_row >= (c.requested_at >= c.first ? kSilentChecksOfOneInUse : kSilentChecks);
 }
 
 Duration ProbeSchedule::patience(EvIndex ev) const {

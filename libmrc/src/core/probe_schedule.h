@@ -71,8 +71,16 @@ class ProbeSchedule {
     for (Check& c : checks_) c.next = now + config_.ev_probe_interval;
     return true;
   }
-  // The probe of this EV, sent then, is unanswered. True: it was the second check of its plane in a row.
+  void on_inbound(Instant now, PlaneId plane) { checks_[plane].requested_at = now; }
+  // The probe of this EV, sent then, is unanswered. True: so were as many checks of its plane in a row as prove that
+  // answers do not pass it.
   bool on_silent_check(EvIndex ev, Instant sent_at);
+  void on_plane_answered(PlaneId plane) { checks_[plane].in_a_row = 0; }
+  // Requests of the peer have arrived on the plane since: what answers a probe may wait behind others.
+  Instant earliest_expiry(EvIndex ev, Instant sent_at) const {
+    return check_of(ev).requested_at >= sent_at ? sent_at + config_.ev_probe_interval * kIntervalsBehindRequests
+                                                : sent_at;
+  }
 
   // --- outstanding probes ---
   bool outstanding(EvIndex ev) const { return evs_[ev].outstanding; }
@@ -96,6 +104,10 @@ class ProbeSchedule {
   void check() const;
 
  private:
+  static constexpr int64_t kIntervalsBehindRequests = 4;  // probe intervals
+  // Silent checks that retire a plane. One on which requests arrive works at least one way: of four planes that lose
+  // 1 % each way, some two checks in a row would be silent every half a minute.
+  static constexpr uint8_t kSilentChecks = 2, kSilentChecksOfOneInUse = 3;
   static constexpr uint8_t kDoublings = 3;
   static_assert(1 << kDoublings == kMaxPatience);
   struct Probe {
@@ -107,8 +119,11 @@ class ProbeSchedule {
   // Of the planes that carry answers.
   struct Check {
     Instant next = Instant::never();
-    Instant silent = kLongAgo;  // when the last unanswered one was sent
-    std::optional<EvIndex> ev;  // probed by the last one
+    Instant silent = kLongAgo;        // when the last unanswered one was sent
+    Instant first = kLongAgo;         // and the first one of them in a row
+    uint8_t in_a_row = 0;             // of these, since the plane delivered something
+    Instant requested_at = kLongAgo;  // when a request of the peer arrived on the plane
+    std::optional<EvIndex> ev;        // probed by the last one
   };
 
   std::optional<EvIndex> take(EvIndex ev) {

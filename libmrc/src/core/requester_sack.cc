@@ -110,9 +110,17 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
     ++counters.spurious_retransmits;
     return;
   }
-  qp_.peer->paths.on_delivered(r.ev, r.sent_at);
+  on_delivered(now, {r.sent_at, seq}, r.ev, true);
   if (r.sends == 1) qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
-  detector_.on_delivered(now, {r.sent_at, seq}, qp_.peer->paths.plane_of(r.ev), rtt_, true);
+}
+
+// What was sent so on that path has arrived. `asked_before`: LossDetector.
+void Requester::on_delivered(Instant now, Sending sending, EvIndex ev, bool asked_before) {
+  PeerPaths& paths = qp_.peer->paths;
+  const PlaneId plane = paths.plane_of(ev);
+  paths.on_delivered(ev, sending.at);
+  paths.note_delivery(now, plane);
+  detector_.on_delivered(now, sending, plane, paths.plane_rtt(plane), rtt_, asked_before);
 }
 
 // A QP's first retransmission allocates its histogram; where memory has run out, the next one does.
@@ -250,8 +258,7 @@ bool Requester::take_probe_answer(Instant now, const wire::Seth& seth, uint64_t 
   // The peer is up and has everything: it delays the completion for reasons of its own. While packets are missing, an
   // answered probe only proves that small ones pass.
   if (sent_.all_arrived()) rto_.on_progress();
-  qp_.peer->paths.on_delivered(answer->probe.ev, sent_at);
-  detector_.on_delivered(now, {sent_at}, qp_.peer->paths.plane_of(answer->probe.ev), rtt_, answer->after_silence);
+  on_delivered(now, {sent_at}, answer->probe.ev, answer->after_silence || answer->late);
   if (!sent_.all_arrived()) suspect_path_mtu(now);
   // Everything sent before the probe has either been reported by now or is lost.
   sent_.on_all_reported();

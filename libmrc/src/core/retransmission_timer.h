@@ -31,23 +31,20 @@ class RetransmissionTimer {
   void arm(Instant now, Duration interval) { deadline_ = now + interval; }
   void cancel() { deadline_ = Instant::never(); }
   void postpone(Instant to) { deadline_ = to; }
-  // After an expiry. `oldest_left`: Expired.
-  void restart(Instant now, Instant oldest_left, Duration interval) {
-    deadline_ = (oldest_left < Instant::never() ? oldest_left : now) + interval;
-    if (deadline_ <= now) deadline_ = now + interval;
-  }
+  // After an expiry; `next`: Expired. An interval later at the latest, for the budget.
+  void restart(Instant now, Instant next, Duration interval) { deadline_ = std::min(next, now + interval); }
 
   // --- expiry ---
   struct Expired {
     bool any = false;
-    Instant oldest_left = Instant::never();  // since when the oldest of the others is unanswered
+    Instant next = Instant::never();  // when the next of the others does
   };
   // Calls on_expired(seq), which counts it as lost, for each packet in flight that has been unanswered for the
-  // interval. While the peer is silent the oldest alone expires: the peer may merely not run, and then everything has
-  // arrived.
-  template <typename OnExpired>
+  // interval, and for four round trips of its plane. `paths`: as LossDetector::detect(). While the peer is silent the
+  // oldest alone expires: the peer may merely not run, and then everything has arrived.
+  template <typename Paths, typename OnExpired>
   static Expired expire(Instant now, Duration interval, bool peer_is_silent, const LossDetector& detector,
-                        SentPackets* sent, const OnExpired& on_expired) {
+                        const Paths& paths, SentPackets* sent, const OnExpired& on_expired) {
     Expired expired;
     const bool oldest_alone = peer_is_silent && !sent->all_arrived();
     if (oldest_alone && (*sent)[sent->una()].lost) {  // it could not be retransmitted yet
@@ -58,9 +55,11 @@ class RetransmissionTimer {
     for (uint64_t s = sent->una(); s < end; ++s) {
       const TxRecord& r = (*sent)[s];
       if (r.acked || r.lost) continue;
-      const Instant since = detector.unanswered_since(r.sent_at, interval);
-      if (since + interval > now) {
-        expired.oldest_left = std::min(expired.oldest_left, since);
+      const PlaneEvidence evidence = paths.evidence(paths.plane_of(r.ev), r.sent_at);
+      const Duration patience = std::max(interval, evidence.round_trip * 4);
+      const Instant due = detector.unanswered_since(r.sent_at, patience, evidence) + patience;
+      if (due > now) {
+        expired.next = std::min(expired.next, due);
         continue;
       }
       on_expired(s);

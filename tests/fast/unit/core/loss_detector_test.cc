@@ -23,10 +23,10 @@ class LossDetectorTest : public ::testing::Test {
   Duration window(int64_t now) { return detector_.window(at(now), rtt_, us(10)); }
   void late(int64_t now, int64_t by) { detector_.on_late(at(now), us(by), rtt_); }
   void delivered(int64_t now, int64_t sent, PlaneId plane = 0_plane, uint64_t seq = 0) {
-    detector_.on_delivered(at(now), {at(sent), seq}, plane, rtt_, true);
+    detector_.on_delivered(at(now), {at(sent), seq}, plane, evidence_.round_trip, rtt_, true);
   }
   Instant lost_at(int64_t sent, PlaneId plane = 0_plane, uint64_t seq = 0) const {
-    return detector_.lost_at({at(sent), seq}, rtt_, us(10), plane, ran_since_);
+    return detector_.lost_at({at(sent), seq}, rtt_, us(10), plane, evidence_, ran_since_);
   }
   bool overtaken(int64_t sent, PlaneId plane = 0_plane) const { return detector_.overtaken(at(sent), us(10), plane); }
   void settle() {  // the first epoch is over
@@ -35,6 +35,7 @@ class LossDetectorTest : public ::testing::Test {
   }
   RttEstimator rtt_;
   LossDetector detector_;
+  PlaneEvidence evidence_;  // of every plane
   Instant ran_since_;
 };
 
@@ -124,7 +125,7 @@ TEST_F(LossDetectorTest, OfPacketsSentTogetherTheLaterNumberIsLater) {
   delivered(105, 5, 0_plane, 7);
   EXPECT_EQ(lost_at(5, 0_plane, 6), at(105 + 10 + 2 * 50));
   delivered(600, 590, 1_plane);
-  delivered(620, 610, 1_plane);
+  delivered(720, 710, 1_plane);
   EXPECT_EQ(lost_at(5, 0_plane, 8), at(5 + 2 * 100 + 10 + 4 * 50 + 200));
 }
 
@@ -164,6 +165,35 @@ TEST_F(LossDetectorTest, APacketOfASilentPlaneIsLostLaterIfOthersAnswerThen) {
   EXPECT_EQ(lost_at(1), at(1 + kSilence));
 }
 
+// A plane with a long queue of its own delivers what is older, of any QP, however late, and then this packet.
+TEST_F(LossDetectorTest, APlaneIsNotSilentWhileItDeliversWhatIsOlder) {
+  for (int64_t now = 100; now <= 90000; now += 100) delivered(now, now - 100, 1_plane);
+  evidence_.delivered_at = at(90000 - kSilence + 1);
+  EXPECT_EQ(lost_at(89300), Instant::never());
+  evidence_.delivered_at = at(90000 - kSilence);
+  EXPECT_EQ(lost_at(89300), at(90000));
+}
+
+// A queue that moves in steps: what has waited for long may do so again.
+TEST_F(LossDetectorTest, ASlowPlaneIsWaitedForTwiceAsLongAsItHadKeptThePacket) {
+  for (int64_t now = 100; now <= 90000; now += 100) delivered(now, now - 100, 1_plane);
+  evidence_.delivered_at = at(30000);
+  EXPECT_EQ(lost_at(10000), at(30000 + 2 * 20000));
+  EXPECT_EQ(lost_at(30000 - kSilence / 2), at(30000 + kSilence));
+  EXPECT_EQ(lost_at(30000 - kSilence / 2 - 1), at(30000 + kSilence + 2));
+}
+
+TEST_F(LossDetectorTest, ASilentPlaneIsWaitedForByItsOwnRoundTripToo) {
+  delivered(100, 0, 0_plane);
+  for (int64_t now = 105; now <= 100000; now += 100) delivered(now, now - 100, 1_plane);
+  evidence_.round_trip = us(99);
+  EXPECT_EQ(lost_at(1), at(1 + kSilence));
+  evidence_.round_trip = us(40000);  // longer than the limit
+  EXPECT_EQ(lost_at(1), at(1 + kSilence + 2 * (40000 - 100)));
+  evidence_.round_trip = us(50000);
+  EXPECT_EQ(lost_at(1), Instant::never());
+}
+
 // Hardware answers at once: reproduction 8 had 0.59 of its bandwidth at 1 % loss with a host's delay, and has 0.67.
 TEST_F(LossDetectorTest, ASilentPlaneOfHardwareIsWaitedForNoLongerThanRoundTripsShow) {
   detector_.start(2, Duration());
@@ -191,6 +221,17 @@ TEST_F(LossDetectorTest, ALateAnswerBeginsTheSilenceAnew) {
   EXPECT_EQ(lost_at(800), at(1301 + kSilence));
 }
 
+// Of a plane that is slower than the others anyhow, it is none.
+TEST_F(LossDetectorTest, AnAnswerIsLateByTheRoundTripOfItsPlane) {
+  delivered(100, 0, 1_plane);
+  evidence_.round_trip = us(250);
+  delivered(700, 700 - 600, 1_plane);
+  delivered(1000, 1000 - 900, 1_plane);  // 900 us: two of its round trips, four variations and 200 us
+  EXPECT_EQ(detector_.unanswered_since(at(300), us(5000), evidence_), at(300));
+  delivered(1101, 1101 - 901, 1_plane);
+  EXPECT_EQ(detector_.unanswered_since(at(300), us(5000), evidence_), at(1101));
+}
+
 // So does the first answer after a time in which nothing of any plane came, unless nothing had been asked meanwhile.
 TEST_F(LossDetectorTest, ASilenceOfAllPlanesIsNoneOfOne) {
   delivered(100, 0, 1_plane);
@@ -199,8 +240,8 @@ TEST_F(LossDetectorTest, ASilenceOfAllPlanesIsNoneOfOne) {
   delivered(1000, 990, 1_plane);
   delivered(701 + kSilence, 1300, 1_plane);
   EXPECT_EQ(lost_at(50), at(701 + kSilence));
-  idle.on_delivered(at(701), {at(690)}, 1_plane, rtt_, false);
-  EXPECT_EQ(idle.lost_at({at(50)}, rtt_, us(10), 0_plane, ran_since_), at(50 + kSilence));
+  idle.on_delivered(at(701), {at(690)}, 1_plane, Duration(), rtt_, false);
+  EXPECT_EQ(idle.lost_at({at(50)}, rtt_, us(10), 0_plane, evidence_, ran_since_), at(50 + kSilence));
 }
 
 // Of traffic that is as sparse, only one such time in a while: else it would never find a loss.
@@ -213,11 +254,39 @@ TEST_F(LossDetectorTest, SparseTrafficFindsLosses) {
   }
 }
 
+// Answers that are all late, one after the other.
 TEST_F(LossDetectorTest, SilenceHasALimit) {
+  for (int64_t now = 1000; now <= 41500; now += 500) delivered(now, now - 601, 1_plane);
+  EXPECT_EQ(lost_at(1000, 0_plane), at(1000) + LossDetector::kMaxSilence);
+  EXPECT_EQ(lost_at(1501, 0_plane), Instant::never());
+}
+
+// After a pause of the peer, the first answer says nothing about what else it has not read yet, however long it was.
+TEST_F(LossDetectorTest, ASilenceOfAllPlanesIsLeftOutOfTheLimit) {
   delivered(100, 0, 1_plane);
-  delivered(60000, 20000, 1_plane);
-  delivered(60100, 60000, 1_plane);
-  EXPECT_EQ(lost_at(20001, 0_plane), at(20001) + LossDetector::kMaxSilence);
+  delivered(80000, 90, 1_plane);
+  EXPECT_EQ(lost_at(50, 0_plane), Instant::never());
+  delivered(80000 + kSilence, 79900 + kSilence, 1_plane);
+  EXPECT_EQ(lost_at(50, 0_plane), at(80000 + kSilence));
+  EXPECT_EQ(lost_at(50000, 0_plane), at(80000 + kSilence));
+  for (int64_t now = 81000; now <= 121000; now += 500) delivered(now, now - 601, 1_plane);
+  EXPECT_EQ(lost_at(50, 0_plane), at(80000 - 100 + 50) + LossDetector::kMaxSilence);
+  EXPECT_EQ(lost_at(50000, 0_plane), at(80000) + LossDetector::kMaxSilence);
+  EXPECT_EQ(lost_at(80001, 0_plane), at(80001) + LossDetector::kMaxSilence);
+}
+
+// A peer that runs again after a long silence is interrupted again.
+TEST_F(LossDetectorTest, OfTwoSilencesTheLongerOneIsLeftOut) {
+  delivered(100, 0, 1_plane);
+  delivered(80000, 90, 1_plane);
+  delivered(91000, 90900, 1_plane);  // the second: 11 ms
+  EXPECT_EQ(lost_at(50, 0_plane), Instant::never());
+  delivered(91000 + kSilence, 90900 + kSilence, 1_plane);
+  EXPECT_EQ(lost_at(50, 0_plane), at(91000 + kSilence));
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(5000), evidence_), at(84950));
+  // Long after it another one takes its place.
+  delivered(130000, 129900, 1_plane);
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(5000), evidence_), at(38390 + 5050));
 }
 
 // This host did not run: answers may be queued.
@@ -226,7 +295,7 @@ TEST_F(LossDetectorTest, TimeInWhichThisHostDidNotRunDoesNotCount) {
   delivered(106, 6, 1_plane);
   ran_since_ = at(3000);
   EXPECT_EQ(lost_at(4, 0_plane), at(3000 + 10 + 2 * 50));
-  detector_.on_delivered(at(3000 + kSilence), {at(3600)}, 1_plane, rtt_, false);
+  detector_.on_delivered(at(3000 + kSilence), {at(3600)}, 1_plane, Duration(), rtt_, false);
   EXPECT_EQ(lost_at(6, 0_plane), at(3000 + kSilence));
   delivered(3700, 3650, 0_plane);  // overtaken all the same
   EXPECT_TRUE(overtaken(4));
@@ -244,11 +313,15 @@ class DetectTest : public LossDetectorTest {
   }
   Instant detect(int64_t now, int64_t window, bool has_read = true) {
     lost_.clear();
-    return detector_.detect(at(now), sent_, rtt_, us(window), {ran_since_, has_read}, evs_,
+    return detector_.detect(at(now), sent_, rtt_, us(window), {ran_since_, has_read}, Paths{evidence_},
                             [this](uint64_t seq) { lost_.push_back(seq); });
   }
   using Seqs = std::vector<uint64_t>;
-  const PerEv<EvEntry> evs_{{1, 0_plane}, {2, 1_plane}};
+  struct Paths {  // EV i on plane i
+    PlaneId plane_of(EvIndex ev) const { return plane_at(ev.value()); }
+    PlaneEvidence evidence(PlaneId, Instant) const { return known; }
+    PlaneEvidence known;
+  };
   TxWindowPool pool_;
   SentPackets sent_;
   Seqs lost_;
@@ -306,15 +379,31 @@ TEST_F(DetectTest, LeavesOutWhatHasArrivedOrIsLostOrLiesAboveTheHighestArrival) 
   EXPECT_EQ(lost_, (Seqs{2}));
 }
 
-// What was sent before a silence of the peer has its timeout after it, but no later than a second one.
+// What was sent before a silence of the peer has its timeout after it.
 TEST_F(LossDetectorTest, ATimeoutBeginsAnewWhenThePeerRunsAgain) {
-  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000)), at(50));
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000), evidence_), at(50));
   delivered(100, 0);
-  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000)), at(50));
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000), evidence_), at(50));
   delivered(900, 90);
-  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000)), at(900));
-  EXPECT_EQ(detector_.unanswered_since(at(50), us(300)), at(350));
-  EXPECT_EQ(detector_.unanswered_since(at(950), us(300)), at(950));
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000), evidence_), at(900));
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(1), evidence_), at(851));  // without the 800 us
+  EXPECT_EQ(detector_.unanswered_since(at(950), us(300), evidence_), at(950));
+}
+
+// Its plane delivers what was sent before it.
+TEST_F(LossDetectorTest, ATimeoutBeginsAnewWithEachDeliveryOfASlowPlane) {
+  delivered(100, 0);
+  evidence_.delivered_at = at(40);
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000), evidence_), at(50));
+  evidence_.delivered_at = at(70000);
+  EXPECT_EQ(detector_.unanswered_since(at(50), us(1000), evidence_), at(70000));
+}
+
+// So has it after an answer that was late, but no later than a second one.
+TEST_F(LossDetectorTest, ATimeoutBeginsAnewWithLateAnswersAndEndsAllTheSame) {
+  for (int64_t now = 1000; now <= 5000; now += 500) delivered(now, now - 601);
+  EXPECT_EQ(detector_.unanswered_since(at(1000), us(4500), evidence_), at(5000));
+  EXPECT_EQ(detector_.unanswered_since(at(1000), us(3500), evidence_), at(4500));
 }
 
 TEST_F(LossDetectorTest, SilenceBeginsWithTheLastArrival) {

@@ -384,6 +384,34 @@ TEST_F(LossRecoveryTest, ALateAnswerToTheFirstProbeCounts) {
   EXPECT_EQ(counters().retransmits, 2u);
 }
 
+// [MRC-LOSS-1] A peer that did not run for 80 ms has read one plane: its first answer is to the first of the probes,
+// and says nothing of the other plane.
+TEST_F(LossRecoveryTest, ALateAnswerToAProbeEndsASilenceOfAllPlanes) {
+  attr_.timeout = 24;
+  start();
+  one_round_trip(Duration::microseconds(40));
+  post(1, 8);
+  drain();
+  post(2, 8);
+  drain();
+  now_ = now_ + Duration::microseconds(40);
+  arrive(sack(0, 2, 0b10));
+  drain();
+  pass(Duration::milliseconds(80));
+  ASSERT_GT(probes(), 3u);
+  wire::Packet late = sack(0, 0, 0b10);
+  late.sack.seth.pr = true;
+  late.sack.seth.probe_id = sent(wire::Opcode::kProbe)[0]->p.peth.probe_id;
+  arrive(late);
+  post(3, 8);
+  drain();
+  ASSERT_NE(requests()[0]->plane, requests()[2]->plane);
+  now_ = now_ + Duration::microseconds(40);
+  arrive(sack(0, 3, 0b110));
+  pass(Duration::microseconds(100));
+  EXPECT_EQ(counters().retransmits, 0u);
+}
+
 // [MRC-LOSS-2] [MRC-EVS-17]: probes leave after 6 and 18 ms, and the third 24 ms after the last sign of the peer; two
 // round trips and four times their variation are 20 ms. The answer to the first one may still be on its way when the
 // second leaves, that to the second one is overdue at the third. It counts only if the peer answered something else.

@@ -187,6 +187,25 @@ TEST_F(EndpointOpsTest, FirstProbesWaitWhileManyRequestsAreOutstanding) {
   }
 }
 
+// [MRC-EVS-9] What came while this host did not run may not have been read yet.
+TEST_F(EndpointOpsTest, AProbeDoesNotExpireBeforeThisHostHasCaughtUp) {
+  for (const bool answered : {true, false}) {
+    name_links(true);
+    start();
+    sent_.clear();
+    pass(config_.ev_probe_interval / 2);
+    ASSERT_EQ(asked().size(), 6u);
+    for (size_t i = 1; i < 6; ++i) answer(*asked()[i], asked()[i]->plane.value());
+    now_ = now_ + config_.ev_probe_interval * 4;
+    endpoint_->on_resumed(now_);
+    pass(Duration::milliseconds(1) - Duration::nanoseconds(1));
+    EXPECT_EQ(counters().link_suspicions, 0u);
+    if (answered) answer(*asked()[0], asked()[0]->plane.value());
+    pass(Duration::nanoseconds(1));
+    EXPECT_EQ(counters().link_suspicions, answered ? 0u : 1u);
+  }
+}
+
 // [MRC-EVP-2]
 TEST_F(EndpointOpsTest, OtherOperationsGetNoAnswer) {
   start();
@@ -318,6 +337,29 @@ TEST_F(EndpointOpsTest, ProbesOfAPeerThatIsSlowToAnswerRetireNoPlane) {
     EXPECT_LE(suspensions, 1u) << intervals;
     for (const EvStatus& status : endpoint_->ev_status(peer_id_)) EXPECT_EQ(status.state, EvState::kGood) << intervals;
   }
+}
+
+// [MRC-EVS-9]: a plane with a long queue, in which the answers to a receiver's checks wait behind requests.
+TEST_F(EndpointOpsTest, AReceiverDoesNotRetireAPlaneWithALongQueue) {
+  const Duration queue = config_.ev_probe_interval * 3;
+  start();
+  size_t seen = 0, answers = 0;
+  std::vector<std::pair<Instant, const SentPacket*>> waiting;
+  for (int32_t k = 0; k < 1000; ++k) {
+    receive(write_packet(k), inbound(k % 2), static_cast<uint8_t>(k % 2));
+    pass(Duration::milliseconds(1));
+    for (; seen < asked().size(); ++seen)
+      waiting.emplace_back(now_ + (asked()[seen]->plane == 1_plane ? queue : Duration()), asked()[seen]);
+    for (auto& [due, probe] : waiting) {
+      if (probe == nullptr || due > now_) continue;
+      answer(*probe, probe->plane.value());
+      answers += probe->plane == 1_plane;
+      probe = nullptr;
+    }
+  }
+  EXPECT_GT(answers, 4u);
+  EXPECT_EQ(counters().plane_suspensions, 0u);
+  EXPECT_EQ(counters().ev_assumed_bad, 0u);
 }
 
 // [MRC-EVP-4]: ids of our own probes cannot be foreseen.

@@ -310,6 +310,56 @@ TEST_F(ProbeScheduleTest, TwoSilentChecksInARowAreReportedUnlessSomethingWasDeli
   }
 }
 
+// [MRC-EVS-9] What arrives shows that the plane works one way; a check is also lost by chance.
+TEST_F(ProbeScheduleTest, ThreeSilentChecksOfAPlaneAreReportedWhereRequestsArrive) {
+  for (const bool arrives : {true, false}) {  // since the first of them
+    make();
+    chooser_->on_delivered(0_ev);
+    for (int64_t round = 1; round <= 3; ++round) {
+      const Instant sent = schedule_time(round * 100'000) + interval();
+      const EvIndex ev = checked(schedule_time(round * 100'000));
+      if (round == 1) probes_->on_inbound(arrives ? sent : sent - kNanosecond, 0_plane);
+      probes_->on_lost(sent + interval(), ev);
+      EXPECT_EQ(probes_->on_silent_check(ev, sent), round >= (arrives ? 3 : 2)) << round;
+    }
+  }
+}
+
+// [MRC-EVS-9] The answer waits behind the requests.
+TEST_F(ProbeScheduleTest, AProbeIsExcusedWhereRequestsHaveArrivedSince) {
+  const Instant sent = schedule_time(100'000);
+  EXPECT_EQ(probes_->earliest_expiry(0_ev, sent), sent);
+  probes_->on_inbound(sent - kNanosecond, 0_plane);
+  EXPECT_EQ(probes_->earliest_expiry(0_ev, sent), sent);
+  probes_->on_inbound(sent, 0_plane);
+  EXPECT_EQ(probes_->earliest_expiry(0_ev, sent), sent + interval() * 4);
+  EXPECT_EQ(probes_->earliest_expiry(1_ev, sent), sent);
+}
+
+// [MRC-EVS-9] Even an answer that was late.
+TEST_F(ProbeScheduleTest, AnAnswerBeginsTheRowOfSilentChecksAnew) {
+  chooser_->on_delivered(0_ev);
+  for (int64_t round = 1; round <= 4; ++round) {
+    const Instant sent = schedule_time(round * 100'000) + interval();
+    const EvIndex ev = checked(schedule_time(round * 100'000));
+    probes_->on_lost(sent + interval(), ev);
+    EXPECT_EQ(probes_->on_silent_check(ev, sent), round == 2 || round == 4) << round;
+    if (round == 2) probes_->on_plane_answered(0_plane);
+  }
+}
+
+TEST_F(ProbeScheduleTest, SilentChecksAreCountedFromTheLastDelivery) {
+  chooser_->on_delivered(0_ev);
+  for (int64_t round = 1; round <= 6; ++round) {
+    const Instant sent = schedule_time(round * 100'000) + interval();
+    const EvIndex ev = checked(schedule_time(round * 100'000));
+    probes_->on_inbound(sent, 0_plane);
+    probes_->on_lost(sent + interval(), ev);
+    EXPECT_EQ(probes_->on_silent_check(ev, sent), round == 5 || round == 6) << round;
+    if (round == 2) health_->on_delivered(2_ev, sent);
+  }
+}
+
 TEST_F(ProbeScheduleTest, ARestoredPathEndsTheDoubtAboutItsPlane) {
   chooser_->on_delivered(0_ev);
   for (int64_t round = 1; round <= 2; ++round) {

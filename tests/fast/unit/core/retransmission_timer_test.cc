@@ -19,11 +19,11 @@ class RetransmissionTimerTest : public testing::Test {
   RetransmissionTimerTest() {
     attr_.retry_linear = 1;
     attr_.retry_exp = 0;
-    detector_.start(1, Duration());
+    detector_.start(2, Duration());
     sent_.make_room(&pool_, 16, 64);
     timer_.on_new_oldest(rto_time(0));
   }
-  void send(int64_t at) { sent_.on_sent(rto_time(at), 0_ev, 1000); }
+  void send(int64_t at, EvIndex ev = 0_ev) { sent_.on_sent(rto_time(at), ev, 1000); }
   void send_again(int64_t at, uint64_t seq) {
     sent_.on_lost(seq, TraceTrigger::kOvertaken);
     sent_.on_sent_again(rto_time(at), seq, 0_ev, 1000);
@@ -34,7 +34,7 @@ class RetransmissionTimerTest : public testing::Test {
   }
   RetransmissionTimer::Expired expire(int64_t now, bool silent = false) {
     expired_.clear();
-    return RetransmissionTimer::expire(rto_time(now), kRto, silent, detector_, &sent_, [&](uint64_t seq) {
+    return RetransmissionTimer::expire(rto_time(now), kRto, silent, detector_, Paths{*this}, &sent_, [&](uint64_t seq) {
       expired_.push_back(seq);
       sent_.on_lost(seq, TraceTrigger::kTimedOut);
     });
@@ -43,6 +43,12 @@ class RetransmissionTimerTest : public testing::Test {
     return timer_.judge(rto_time(now), kRto, any, sent_, probe_, attr_);
   }
 
+  struct Paths {  // EV i on plane i
+    PlaneId plane_of(EvIndex ev) const { return plane_at(ev.value()); }
+    PlaneEvidence evidence(PlaneId plane, Instant) const { return plane == 1_plane ? test.evidence_ : PlaneEvidence(); }
+    const RetransmissionTimerTest& test;
+  };
+  PlaneEvidence evidence_;  // of plane 1
   QpAttr attr_;
   LossDetector detector_;
   ProbeTimer probe_;
@@ -69,12 +75,10 @@ TEST_F(RetransmissionTimerTest, TheIntervalIsNoShorterThanFourRoundTrips) {
   EXPECT_EQ(timer_.interval(attr_, Duration::nanoseconds(257)), Duration::nanoseconds(1028));
 }
 
-TEST_F(RetransmissionTimerTest, restart__for_the_oldest_that_is_left_or_an_interval_from_now) {
-  timer_.restart(rto_time(200), rto_time(150), kRto);
+TEST_F(RetransmissionTimerTest, restart__for_the_next_that_is_due_but_an_interval_from_now_at_the_latest) {
+  timer_.restart(rto_time(200), rto_time(250), kRto);
   EXPECT_EQ(timer_.deadline(), rto_time(250));
-  timer_.restart(rto_time(200), rto_time(101), kRto);
-  EXPECT_EQ(timer_.deadline(), rto_time(201));
-  timer_.restart(rto_time(200), rto_time(100), kRto);  // due already
+  timer_.restart(rto_time(200), rto_time(301), kRto);
   EXPECT_EQ(timer_.deadline(), rto_time(300));
   timer_.restart(rto_time(200), Instant::never(), kRto);
   EXPECT_EQ(timer_.deadline(), rto_time(300));
@@ -86,15 +90,36 @@ TEST_F(RetransmissionTimerTest, expire__what_is_in_flight_for_the_interval) {
   sent_.on_arrived(1);
   RetransmissionTimer::Expired expired = expire(99);
   EXPECT_FALSE(expired.any);
-  EXPECT_EQ(expired.oldest_left, rto_time(0));
+  EXPECT_EQ(expired.next, rto_time(100));
   expired = expire(102);
   EXPECT_TRUE(expired.any);
   EXPECT_EQ(expired_, (std::vector<uint64_t>{0, 2}));
-  EXPECT_EQ(expired.oldest_left, rto_time(3));
+  EXPECT_EQ(expired.next, rto_time(103));
   expired = expire(103);
   EXPECT_EQ(expired_, (std::vector<uint64_t>{3}));
-  EXPECT_EQ(expired.oldest_left, Instant::never());
+  EXPECT_EQ(expired.next, Instant::never());
   EXPECT_FALSE(expire(300).any);  // they are lost already
+}
+
+// [MRC-LOSS-3] A plane with a long queue delays its packets alone.
+TEST_F(RetransmissionTimerTest, expire__after_four_round_trips_of_the_plane) {
+  evidence_.round_trip = Duration::microseconds(40);
+  send(50);
+  send(50, 1_ev);
+  const RetransmissionTimer::Expired expired = expire(209);
+  EXPECT_EQ(expired_, (std::vector<uint64_t>{0}));
+  EXPECT_EQ(expired.next, rto_time(210));
+  EXPECT_TRUE(expire(210).any);
+  EXPECT_EQ(expired_, (std::vector<uint64_t>{1}));
+}
+
+// [MRC-LOSS-3]
+TEST_F(RetransmissionTimerTest, expire__not_while_the_plane_delivers_what_is_older) {
+  send(50, 1_ev);
+  evidence_.delivered_at = rto_time(400);
+  EXPECT_EQ(expire(499).next, rto_time(500));
+  EXPECT_TRUE(expired_.empty());
+  EXPECT_TRUE(expire(500).any);
 }
 
 // [MRC-LOSS-3]
