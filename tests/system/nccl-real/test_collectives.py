@@ -64,3 +64,53 @@ def test_pat():
     text = rig("--ranks", 2, "--test", "all_gather,reduce_scatter", "--sizes", "4,1000,5M", "-n", 1, "-d", "int8,double", "--functions",
                NCCL_ALGO="PAT", same_host="network")
     assert {name.split("_")[-2] for name in played(text)} == {"PAT"}, text
+
+
+PAT = {"AllGather_PAT_SIMPLE", "ReduceScatter_Sum_f32_PAT_SIMPLE"}
+
+
+def pat(ranks, sizes, *arguments, **settings):
+    """The functions that ran."""
+    return played(rig("--ranks", ranks, "--test", "all_gather,reduce_scatter", "--sizes", sizes, "-n", 0, "-w", 0, "--functions", *arguments,
+                      NCCL_ALGO="PAT", same_host="network", **settings))
+
+
+def test_pat_of_ranks_3():
+    """A block of one element, such as are no multiple of anything, several chunks."""
+    assert pat(3, "12,3000,600K") == PAT
+
+
+def pat_of_odd_sizes(ranks):
+    sizes = ",".join(str(4 * ranks * elements) for elements in (1, 3, 251, 4099, 50021, 131072))
+    assert pat(ranks, sizes, "-T", 170) == PAT
+    assert pat(ranks, str(4 * ranks * 5003), "-T", 170, NCCL_MAX_NCHANNELS=1) == PAT
+
+
+def test_pat_of_ranks_4():
+    pat_of_odd_sizes(4)
+
+
+def test_pat_of_ranks_5():
+    pat_of_odd_sizes(5)
+
+
+def test_pat_of_ranks_7():
+    pat_of_odd_sizes(7)
+
+
+def test_pat_of_ranks_8():
+    """NCCL takes it by itself, too."""
+    pat_of_odd_sizes(8)
+    text = rig("--ranks", 8, "--test", "all_gather,reduce_scatter", "--sizes", "256K", "-n", 0, "-w", 0, "--functions", same_host="network")
+    assert played(text) == PAT, text
+
+
+def test_pat_of_ranks_16():
+    """On one channel, because sixteen ranks take long to meet."""
+    assert pat(16, ",".join(str(64 * elements) for elements in (1, 3, 251, 5003, 50021)), "-T", 170, NCCL_MAX_NCHANNELS=1) == PAT
+
+
+def test_pat_of_every_type():
+    lines = report("--ranks", 5, "--test", "reduce_scatter,all_gather", "-d", "all", "-o", "sum,prod,max,min", "--sizes", "40,33000", "-n", 0,
+                   "-w", 0, "--sm", 90, NCCL_ALGO="PAT", NCCL_MAX_NCHANNELS=1)
+    assert len(lines) == 2 * 12 * (4 + 1), lines

@@ -4,7 +4,7 @@ import re
 
 import built
 import files
-from rig_suite import rig, wrapped
+from rig_suite import played, rig, wrapped
 
 GDR = {"NCCL_RIG_GDR": 1, "NCCL_NET_GDR_LEVEL": "SYS"}
 
@@ -51,6 +51,45 @@ def test_registered_buffer_of_128_mib():
                **GDR, **settings)
     assert "SendRecv_REGISTERED" in text and "SendRecv_SIMPLE" not in text, text
     assert seen(text)[2] == 128 << 20, text
+
+
+def registered_collectives(ranks, sizes, *arguments, **more):
+    """The functions that ran."""
+    settings, plugin = wrapped("claims_cuda")
+    return played(rig("--ranks", ranks, "-R", 1, "--sizes", sizes, "-n", 0, "-w", 0, "--functions", *plugin, *arguments, NCCL_ALGO="Ring",
+                      NCCL_PROTO="Simple", **GDR, **settings, **more))
+
+
+REGISTERED = {"AllGather_RING_SIMPLE_REGISTERED", "Broadcast_RING_SIMPLE_REGISTERED", "AllReduce_Sum_f32_RING_SIMPLE_REGISTERED"}
+
+
+def test_registered_buffers_of_collectives():
+    """Blocks of AllGather are sent whole. NCCL registers nothing for an AllReduce in place."""
+    functions = registered_collectives(3, "12,1M", "--test", "all_gather,all_reduce,broadcast")
+    assert functions == REGISTERED | {"AllReduce_Sum_f32_RING_SIMPLE"}, functions
+
+
+def test_registered_buffers_of_more_ranks():
+    """NCCL registers nothing for ReduceScatter and Reduce."""
+    for ranks in (2, 5, 8):
+        functions = registered_collectives(ranks, "32,1K,70000,5M", "--test", "all_gather,all_reduce,broadcast,reduce_scatter,reduce",
+                                           "-r", 1, "-T", 170, NCCL_MAX_NCHANNELS=2)
+        assert functions == REGISTERED | {"AllReduce_Sum_f32_RING_SIMPLE", "ReduceScatter_Sum_f32_RING_SIMPLE",
+                                          "Reduce_Sum_f32_RING_SIMPLE"}, functions
+
+
+def test_registered_buffers_of_every_type():
+    """Averages of integers: those of floating-point numbers are wrong by NCCL's own doing (check_registration in kernel.cc)."""
+    for types, ops in (("all", "sum,prod,max,min"), ("int8,uint8,int32,uint32,int64,uint64", "avg")):
+        functions = registered_collectives(3, "40000", "--test", "all_reduce", "--out-of-place", "-d", types, "-o", ops, "--sm", 90)
+        assert functions and all(name.endswith("_REGISTERED") for name in functions), functions
+
+
+def test_registered_buffers_beside_nvlink():
+    """Two GPUs of a host have one connection each to the network and one to each other: blocks of AllGather are not sent whole."""
+    functions = registered_collectives(2, "8,100K,3M", "-g", 2, "--test", "all_gather,all_reduce,broadcast", NCCL_TOPO_FILE=topology(),
+                                       NCCL_RIG_P2P=1, NCCL_P2P_DISABLE=0, NCCL_PXN_DISABLE=1)
+    assert REGISTERED <= functions, functions
 
 
 def test_nic_of_another_gpu():

@@ -21,6 +21,7 @@ struct ConnFifo {
 };
 static_assert(sizeof(ConnFifo) == 24);
 
+constexpr int kDirectNic = 4;  // a flag of a connection: the network reads and writes device memory at both ends
 struct ConnInfo {
   char* buffers[kProtocols];
   void* memory_handles[kProtocols];

@@ -22,6 +22,8 @@ struct Setting {
   Slicing slicing;
   size_t step_bytes;  // of one step, from which Simple computes its slices
   std::vector<ConnInfo*> from, to;
+  bool net_registered =
+      false;  // Simple: input and output are registered with the network; every receipt has a `target`
 };
 
 // A null `source` or `target`: the own buffer takes no part.
@@ -36,6 +38,8 @@ class Primitives {
  public:
   virtual ~Primitives();
   virtual void run(const Piece& piece) = 0;
+  // After the last piece: waits until the own buffers may be changed. Throws Aborted.
+  virtual void finish() {}
 
   void send(const char* source, size_t n) { run({source, nullptr, n, false, true, false}); }
   void copy_send(const char* source, char* target, size_t n) { run({source, target, n, false, true, false}); }

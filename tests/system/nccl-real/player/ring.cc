@@ -35,7 +35,11 @@ void all_reduce(const Run& r) {
     const auto where = [&](size_t back) { return r.part.offset + done + at(back); };
     const auto count = [&](size_t back) { return at(back) >= rest ? 0 : std::min(chunk, rest - at(back)); };
     r.prims.send(r.in(where(1)), count(1));
-    for (size_t j = 2; j < r.ranks; ++j) r.prims.recv_reduce_send(r.in(where(j)), count(j));
+    for (size_t j = 2; j < r.ranks; ++j) {
+      // What arrives in a registered output is summed there, and sent from there.
+      char* sum = r.work.net_registered ? r.out(where(j)) : nullptr;
+      r.prims.run({r.in(where(j)), sum, count(j), true, true, false});
+    }
     r.prims.recv_reduce_copy_send(r.in(where(0)), r.out(where(0)), count(0));
     for (size_t j = 1; j + 1 < r.ranks; ++j) r.prims.recv_copy_send(r.out(where(j)), count(j));
     r.prims.recv(r.out(where(r.ranks - 1)), count(r.ranks - 1));
@@ -98,26 +102,8 @@ void reduce(const Run& r) {
   }
 }
 
-}  // namespace
-
-void run_ring(const Block& block, const Function& function, const WorkColl& work) {
-  Channel& channel = block.channel();
-  Setting setting;
-  setting.comm = block.comm;
-  setting.arithmetic = {function.op, function.type, work.op_argument};
-  const bool whole_chunks = function.collective == kBroadcast || function.collective == kReduce;
-  setting.slicing = whole_chunks ? Slicing{1, 1} : Slicing{2, 2};
-  setting.step_bytes = static_cast<size_t>(block.comm->buffer_sizes[kSimple] / kSteps);
-  setting.from = {&channel.peers[channel.ring.prev]->recv[0]};
-  setting.to = {&channel.peers[channel.ring.next]->send[0]};
-  auto prims = make_primitives(function.protocol, setting);
-  const Run run{*prims,
-                work,
-                channel.ring,
-                static_cast<size_t>(block.comm->ranks),
-                type_size(function.type),
-                part_of(work, function, block.channel_number)};
-  switch (function.collective) {
+void run_collective(Collective collective, const Run& run) {
+  switch (collective) {
     case kAllReduce:
       return all_reduce(run);
     case kAllGather:
@@ -131,6 +117,30 @@ void run_ring(const Block& block, const Function& function, const WorkColl& work
     case kSendRecv:
       return;
   }
+}
+
+}  // namespace
+
+void run_ring(const Block& block, const Function& function, const WorkColl& work) {
+  Channel& channel = block.channel();
+  Setting setting;
+  setting.comm = block.comm;
+  setting.arithmetic = {function.op, function.type, work.op_argument};
+  // A registered block of AllGather is one message of up to 1 GiB, where each rank has a host of its own.
+  constexpr size_t kMaxMessage = size_t{1} << 30;
+  const bool whole_blocks = function.collective == kAllGather && work.net_registered && work.one_rank_per_node;
+  const bool whole_chunks = function.collective == kBroadcast || function.collective == kReduce || whole_blocks;
+  setting.slicing = whole_chunks ? Slicing{1, 1} : Slicing{2, 2};
+  setting.step_bytes = whole_blocks ? kMaxMessage : static_cast<size_t>(block.comm->buffer_sizes[kSimple] / kSteps);
+  setting.net_registered = work.net_registered;
+  setting.from = {&channel.peers[channel.ring.prev]->recv[0]};
+  setting.to = {&channel.peers[channel.ring.next]->send[0]};
+  auto prims = make_primitives(function.protocol, setting);
+  Part part = part_of(work, function, block.channel_number);
+  if (whole_blocks) part.chunk = kMaxMessage;  // of bytes, as all that AllGather moves
+  run_collective(function.collective,
+                 {*prims, work, channel.ring, static_cast<size_t>(block.comm->ranks), type_size(function.type), part});
+  prims->finish();
 }
 
 }  // namespace mrc::nccl_rig::player

@@ -1,5 +1,8 @@
 // The Simple protocol: eight slots per connection. The receiver counts freed slots in *head, the sender filled ones in
 // *tail; the proxies stand between the two. A chunk is cut into slices, of which the empty ones are passed on too.
+//
+// Where buffers are registered with the network, the proxies send from and receive into them, and the slots only count:
+// a slice arrives in the output, at its place, and what is sent on is sent from there.
 #include <algorithm>
 
 #include "player/primitives.h"
@@ -18,6 +21,7 @@ class Simple : public Primitives {
     for (Lane& lane : from_) {
       round_up(lane);
       store(lane.connection->head, lane.step);  // the slots that were skipped are free
+      if (registered(lane)) set_size(lane, 0);  // the proxy may receive: what used the buffer before is done
     }
   }
 
@@ -36,7 +40,23 @@ class Simple : public Primitives {
     }
   }
 
+  // The proxies read registered buffers, which the next kernel may change.
+  void finish() override {
+    for (const Lane& lane : to_) {
+      if (!registered(lane)) continue;
+      const ConnFifo& last = lane.connection->fifo[(lane.step - setting_.slicing.steps_per_slice) % kSteps];
+      wait_until(setting_.comm->abort_flag, [&] { return *const_cast<const volatile int64_t*>(&last.size) == -1; });
+    }
+  }
+
  private:
+  // Of a connection within a host the slots are used as ever.
+  bool registered(const Lane& lane) const {
+    return setting_.net_registered && (lane.connection->flags & kDirectNic) != 0;
+  }
+  static void set_size(const Lane& lane, size_t bytes) {
+    *const_cast<volatile int64_t*>(&lane.connection->fifo[lane.step % kSteps].size) = static_cast<int64_t>(bytes);
+  }
   static char* slot_of(const Lane& lane) {
     const ConnInfo& c = *lane.connection;
     const ConnFifo* fifo = c.fifo ? &c.fifo[lane.step % kSteps] : nullptr;
@@ -54,15 +74,13 @@ class Simple : public Primitives {
     if (piece.receive)
       for (const Lane& lane : from_) {
         wait_until(aborted, [&] { return load(lane.connection->tail) >= lane.step + steps; });
-        from.push_back(slot_of(lane));
+        from.push_back(registered(lane) ? piece.target : slot_of(lane));
       }
     if (piece.send)
       for (const Lane& lane : to_) {
         wait_until(aborted, [&] { return load(lane.connection->head) + kSteps >= lane.step + steps; });
-        to.push_back(slot_of(lane));
-        if (ConnFifo* fifo = lane.connection->fifo)
-          *const_cast<volatile int64_t*>(&fifo[lane.step % kSteps].size) =
-              static_cast<int64_t>(elements * element_size());
+        if (!registered(lane)) to.push_back(slot_of(lane));
+        if (lane.connection->fifo) set_size(lane, elements * element_size());
       }
     combine(piece, elements, from, to);
     if (piece.receive)

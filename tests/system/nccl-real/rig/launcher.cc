@@ -38,7 +38,6 @@ void set_environment(const Options& o, int process, int board) {
   unless_set("NCCL_SHM_DISABLE", "1");
   unless_set("NCCL_CUMEM_ENABLE", "0");
   unless_set("NCCL_CUMEM_HOST_ENABLE", "0");
-  if (o.ranks() != 2) unless_set("NCCL_PAT_ENABLE", "0");  // not played for more
   setenv("NCCL_RIG_SM", std::to_string(o.sm).c_str(), 1);
   if (o.launch.empty()) unless_set("NCCL_SOCKET_IFNAME", "lo");
   if (o.plugin == "socket") {
