@@ -95,6 +95,8 @@ void print_processes(const Json& processes) {
         if (name != "plane") std::printf(" %s %s", name.c_str(), text_of(value).c_str());
       std::printf("\n");
     }
+    std::printf(
+        "  losses: packets sent on the plane and taken for lost, needlessly or because they were trimmed, too\n");
     for (const Json& c : p["counters"])
       std::printf("  %-26s %12s  %s\n", text_of(c["name"]).c_str(), text_of(c["value"]).c_str(),
                   text_of(c["sentence"]).c_str());

@@ -115,20 +115,20 @@ int64_t DatagramLatency::ask() {
   return repeated ? -1 : std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
 }
 
-void DatagramLatency::ask_rounds(double seconds, std::vector<uint32_t>* samples) {
+void DatagramLatency::ask_rounds(double seconds) {
   const uint64_t wanted = s_.options.iters;
   const uint64_t most = s_.options.slices ? kSliceWarmUp : kWarmUp;
   const uint64_t warm_up = wanted != 0 ? std::min(most, wanted / 10 + 1) : most;
   const auto until = Clock::now() + length_of(seconds);
-  samples->reserve(wanted != 0 ? wanted : 1U << 20);
+  samples_.reserve(wanted != 0 ? wanted : 1U << 20);
   bool warm = false;
-  for (uint64_t done = 0; wanted != 0 ? done < wanted + warm_up : samples->empty() || Clock::now() < until;
+  for (uint64_t done = 0; wanted != 0 ? done < wanted + warm_up : samples_.empty() || Clock::now() < until;
        ++done, ++round_) {
     const int64_t ns = ask();
     if (ns < 0) continue;  // it was repeated
     // On a path so slow that the time is over before the warm-up, all rounds count.
-    if (done >= warm_up && !std::exchange(warm, true)) samples->clear();
-    samples->push_back(static_cast<uint32_t>(std::min<int64_t>(ns / 2, UINT32_MAX)));
+    if (done >= warm_up && !std::exchange(warm, true)) samples_.clear();
+    samples_.push_back(static_cast<uint32_t>(std::min<int64_t>(ns / 2, UINT32_MAX)));
   }
   s_.oob.send({{"rounds", round_}});
 }
@@ -145,14 +145,18 @@ void DatagramLatency::answer_rounds() {
 }
 
 LatencyResult DatagramLatency::run(double seconds) {
-  std::vector<uint32_t> samples;
-  const double cpu = tools::cpu_seconds();
-  const auto begin = Clock::now();
+  samples_.clear();
+  cpu_before_ = tools::cpu_seconds();
+  begin_ = Clock::now();
   counts_ = {};
-  s_.client ? ask_rounds(seconds, &samples) : answer_rounds();
-  LatencyResult result = summarise(&samples);
-  result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  result.cpu_s = tools::cpu_seconds() - cpu;
+  s_.client ? ask_rounds(seconds) : answer_rounds();
+  return so_far();
+}
+
+LatencyResult DatagramLatency::so_far() const {
+  LatencyResult result = summarise(samples_);
+  result.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+  result.cpu_s = tools::cpu_seconds() - cpu_before_;
   result.sent = counts_.sent;
   result.received = counts_.received;
   result.repeated = counts_.repeated;

@@ -25,6 +25,7 @@ class DatagramLatency {
  public:
   explicit DatagramLatency(const DatagramSetup& setup) : s_(setup) {}
   LatencyResult run(double seconds);  // 0: the rounds of the options
+  LatencyResult so_far() const;       // what a run that has failed had measured
 
  private:
   void send(uint64_t round);
@@ -32,7 +33,7 @@ class DatagramLatency {
   void on_arrival(const ibv_wc& wc);
   // Nanoseconds from the request to the answer; -1: it was repeated.
   int64_t ask();
-  void ask_rounds(double seconds, std::vector<uint32_t>* samples);
+  void ask_rounds(double seconds);
   void answer_rounds();
   void look_at_peer();
 
@@ -44,6 +45,9 @@ class DatagramLatency {
   uint64_t round_at_look_ = 0;
   std::chrono::steady_clock::time_point limit_;  // of the round
   LatencyResult counts_;
+  std::vector<uint32_t> samples_;                                                   // of the run
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();  // of the run
+  double cpu_before_ = 0;
 };
 
 }  // namespace mrc::perf

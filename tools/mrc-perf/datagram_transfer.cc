@@ -116,6 +116,7 @@ bool DatagramTransfer::finished() const {
 }
 
 void DatagramTransfer::start_run(double seconds) {
+  cpu_before_ = tools::cpu_seconds();
   end_.restart();
   result_ = {};
   now_ = last_left_ = last_arrival_ = Clock::now();
@@ -125,7 +126,6 @@ void DatagramTransfer::start_run(double seconds) {
 }
 
 TransferResult DatagramTransfer::run(double seconds) {
-  const double cpu = tools::cpu_seconds();
   start_run(seconds);
   if (!sender_) send_done();
   while (!finished()) {
@@ -137,9 +137,17 @@ TransferResult DatagramTransfer::run(double seconds) {
         (time_.stopped() || schedule_.all_posted()))
       send_done();
   }
-  result_.receive_s = std::chrono::duration<double>(last_arrival_ - time_.begin()).count();
-  result_.cpu_s = tools::cpu_seconds() - cpu;
-  return result_;
+  TransferResult result = so_far();
+  result.send_s = result_.send_s;
+  return result;
+}
+
+TransferResult DatagramTransfer::so_far() const {
+  TransferResult done = result_;
+  done.send_s = std::chrono::duration<double>(last_left_ - time_.begin()).count();
+  done.receive_s = std::chrono::duration<double>(last_arrival_ - time_.begin()).count();
+  done.cpu_s = tools::cpu_seconds() - cpu_before_;
+  return done;
 }
 
 }  // namespace mrc::perf

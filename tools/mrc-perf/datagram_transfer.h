@@ -20,6 +20,7 @@ class DatagramTransfer {
  public:
   DatagramTransfer(const DatagramSetup& setup, const Pattern& pattern, Monitor& monitor);
   TransferResult run(double seconds);  // 0: all messages of the options
+  TransferResult so_far() const;       // what a run that has failed had done
 
  private:
   void start_run(double seconds);
@@ -41,6 +42,7 @@ class DatagramTransfer {
   std::vector<ibv_send_wr> wrs_;
   std::vector<ibv_sge> sges_;
   TransferResult result_;
+  double cpu_before_ = 0;
 };
 
 }  // namespace mrc::perf

@@ -106,13 +106,13 @@ bool Latency::wait(uint64_t round) {
   return !stopped_before(round);
 }
 
-void Latency::run_client(double seconds, std::vector<uint32_t>* samples) {
+void Latency::run_client(double seconds) {
   const uint64_t wanted = s_.options.iters;
   const uint64_t most = s_.options.slices ? kSliceWarmUp : kWarmUp;
   const uint64_t warm_up = wanted != 0 ? std::min(most, wanted / 10 + 1) : most;
   const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const auto until = Clock::now() + length;
-  samples->reserve(wanted != 0 ? wanted : 1U << 20);
+  samples_.reserve(wanted != 0 ? wanted : 1U << 20);
   uint64_t done = 0;
   for (auto end = Clock::now(); wanted != 0 ? done < wanted + warm_up : done == 0 || end < until; ++done, ++round_) {
     const auto start = Clock::now();
@@ -121,34 +121,38 @@ void Latency::run_client(double seconds, std::vector<uint32_t>* samples) {
     end = Clock::now();
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
     // On a path so slow that the time is over before the warm-up, all rounds count.
-    if (done == warm_up) samples->clear();
-    samples->push_back(static_cast<uint32_t>(std::min<int64_t>(ns / 2, UINT32_MAX)));
+    if (done == warm_up) samples_.clear();
+    samples_.push_back(static_cast<uint32_t>(std::min<int64_t>(ns / 2, UINT32_MAX)));
   }
   s_.oob.send({{"rounds", round_}});
 }
 
 LatencyResult Latency::run(double seconds) {
-  std::vector<uint32_t> samples;
-  const double cpu = tools::cpu_seconds();
-  const auto begin = Clock::now();
+  samples_.clear();
+  cpu_before_ = tools::cpu_seconds();
+  begin_ = Clock::now();
   rounds_ = UINT64_MAX;
   if (seconds != 0)
-    limit_ = begin + (s_.client ? kLastRound : kLastWord) +
+    limit_ = begin_ + (s_.client ? kLastRound : kLastWord) +
              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   if (s_.client) {
-    run_client(seconds, &samples);
+    run_client(seconds);
   } else {
     for (; wait(round_); ++round_) post(round_);
   }
-  LatencyResult result = summarise(&samples);
-  result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  result.cpu_s = tools::cpu_seconds() - cpu;
+  return so_far();
+}
+
+LatencyResult Latency::so_far() const {
+  LatencyResult result = summarise(samples_);
+  result.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+  result.cpu_s = tools::cpu_seconds() - cpu_before_;
   return result;
 }
 
-LatencyResult summarise(std::vector<uint32_t>* half_round_trips_ns) {
+LatencyResult summarise(std::vector<uint32_t> half_round_trips_ns) {
   LatencyResult r;
-  std::vector<uint32_t>& v = *half_round_trips_ns;
+  std::vector<uint32_t>& v = half_round_trips_ns;
   r.samples = v.size();
   if (v.empty()) return r;
   std::sort(v.begin(), v.end());

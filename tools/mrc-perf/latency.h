@@ -35,6 +35,7 @@ class Latency {
   explicit Latency(const LatencySetup& setup);
   void post_first_receives();
   LatencyResult run(double seconds);  // 0: the rounds of the options
+  LatencyResult so_far() const;       // what a run that has failed had measured
 
  private:
   void post(uint64_t round);
@@ -43,7 +44,7 @@ class Latency {
   void poll();
   void look_at_peer();
   bool stopped_before(uint64_t round) const { return round >= rounds_; }
-  void run_client(double seconds, std::vector<uint32_t>* samples);
+  void run_client(double seconds);
 
   const LatencySetup s_;
   uint64_t posted_ = 0, released_ = 0, receives_seen_ = 0;
@@ -52,9 +53,12 @@ class Latency {
   uint64_t round_ = 0;            // of all runs
   uint64_t rounds_ = UINT64_MAX;  // server: number of the round after the run's last one, as reported by the client
   volatile uint8_t* last_byte_ = nullptr;
+  std::vector<uint32_t> samples_;                                                   // of the run
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();  // of the run
+  double cpu_before_ = 0;
 };
 
 // Sorts and picks; nanoseconds of half round trips.
-LatencyResult summarise(std::vector<uint32_t>* half_round_trips_ns);
+LatencyResult summarise(std::vector<uint32_t> half_round_trips_ns);
 
 }  // namespace mrc::perf

@@ -54,10 +54,11 @@ void Monitor::live_line(Clock::time_point now, uint64_t bytes) {
   for (size_t p = 0; p < stats.planes.size(); ++p) sent += live_.sent_by(stats, p);
   const bool by_packets = sent < kEnoughMessages * message_;
   const auto counted = [&](const char* name) { return static_cast<unsigned long long>(live_.counted(stats, name)); };
-  std::fprintf(out_, "  %6.1f s  %7.2f Gb/s%s  retransmitted %llu (%llu needlessly)  timeouts %llu\n",
-               seconds(now - begin_), gbps(by_packets ? sent : live_.bytes(bytes), live_.seconds(now)),
-               by_packets ? " in packets" : "", counted("retransmits"), counted("spurious_retransmits"),
-               counted("timeouts"));
+  std::fprintf(
+      out_,
+      "  %6.1f s  %7.2f Gb/s%s  this side sent %llu packets again and found %llu such copies needless, %llu timeouts\n",
+      seconds(now - begin_), gbps(by_packets ? sent : live_.bytes(bytes), live_.seconds(now)),
+      by_packets ? " in packets" : "", counted("retransmits"), counted("spurious_retransmits"), counted("timeouts"));
   std::fflush(out_);
   live_.advance(now, std::move(stats), bytes);
 }

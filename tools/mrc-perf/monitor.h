@@ -22,7 +22,8 @@ struct TimelineRow {
   double gbps = 0;
   uint32_t planes_in_use = 0;
   std::vector<double> plane_gbps;
-  uint64_t retransmits = 0, needless = 0;  // in the interval; needless: as far as the sender has learned
+  uint64_t retransmits = 0;  // in the interval, by this side
+  uint64_t needless = 0;     // copies, earlier ones too, that this side learned in the interval to be needless
   uint32_t good = 0, skip = 0, assumed_bad = 0, denied = 0;
 };
 

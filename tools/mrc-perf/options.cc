@@ -190,7 +190,7 @@ Options parse_options(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("-d,--device", o.device, "Device name (mrc-info lists them); default: the first");
   app.add_option("-x,--gid-index", o.gid_index, "Index of the source GID; default: 3, or the first that is not zero");
-  app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
+  app.add_option("--json", o.json, "Write the report as JSON, an error's too, to this file, or - for standard output");
   app.add_flag("-q,--quiet", o.quiet, "No line per second");
   auto* persistent = app.add_flag("--persistent", o.persistent, "Server: serve one client after the other until ended");
   auto* wait = app.add_option("--wait", o.wait_s, "Client: seconds during which it tries to reach the server")

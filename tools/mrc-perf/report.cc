@@ -104,6 +104,34 @@ void add_size(json* report, const Options& o, const Plan& plan, bool client, con
   (*report)["sizes"].push_back(entry);
 }
 
+void add_incomplete_size(json* report, const Options& o, const Plan& plan, bool client, const json& mine) {
+  json entry{{"size", plan.size}, {"depth", plan.depth}, {"signal_every", plan.chunk}, {"incomplete", true}};
+  if (o.test == Test::kLatency) {
+    entry["latency"] = mine;
+    (*report)["sizes"].push_back(entry);
+    return;
+  }
+  const uint64_t sent = count_of(mine, "sent"), received = count_of(mine, "received");
+  const uint64_t messages = o.datagrams() ? received : sent + received;
+  const double seconds = std::max(seconds_of(mine, "seconds"), mine.value("receive_s", 0.0));
+  const double gigabytes = static_cast<double>(messages) * static_cast<double>(plan.size) * 1e-9;
+  const double cpu = seconds_of(mine, "cpu_s");
+  entry["messages"] = messages;
+  entry["bytes"] = messages * plan.size;
+  entry["seconds"] = seconds;
+  entry["gbps"] = seconds > 0 ? gigabytes * 8 / seconds : 0.0;
+  entry["message_rate"] = seconds > 0 ? static_cast<double>(messages) / seconds : 0.0;
+  entry["cpu_s"] = {{client ? "client" : "server", cpu}};
+  entry["cpu_s_per_gb"] = gigabytes > 0 ? cpu / gigabytes : 0.0;
+  if (o.datagrams()) entry["sent"] = sent;
+  if (checks_messages(o)) {
+    entry["checked"] = mine.at("checked");
+    entry["mismatches"] = mine.at("mismatches");
+    if (const std::string text = mine.at("first_mismatch"); !text.empty()) entry["first_mismatch"] = text;
+  }
+  (*report)["sizes"].push_back(entry);
+}
+
 json slice_line(const Options& o, const Plan& plan, const json& mine, const json& theirs) {
   json line{{"seconds", std::max(mine.at("seconds").get<double>(), theirs.at("seconds").get<double>())},
             {"cpu_s", {{"client", mine.at("cpu_s")}, {"server", theirs.at("cpu_s")}}}};
@@ -175,6 +203,7 @@ std::string data_text(const json& entry) {
   if (count("checked") > 0) text = std::to_string(count("checked")) + " messages right";
   if (count("mismatches") > 0)
     text = std::to_string(count("mismatches")) + " WRONG: " + entry.value("first_mismatch", std::string());
+  if (entry.contains("incomplete")) text += ", incomplete: of this side until the error";
   if (!entry.contains("lost")) return text;
   return text + ", " + std::to_string(count("lost")) + " of " + std::to_string(count("sent")) + " lost";
 }
@@ -227,8 +256,11 @@ void print_paths(const json& report, std::FILE* out) {
                  static_cast<unsigned long long>(of("losses")), good, skip, bad, denied,
                  static_cast<unsigned long long>(sent));
   }
+  std::fprintf(out,
+               "retx, lost: what this side sent again and what it took for lost, wrongly or for being trimmed, too\n");
   print_losses(report, out);
-  std::fprintf(out, "%s\n", report.value("ok", false) ? "OK" : "FAILED: the data was wrong");
+  if (!report.contains("error"))
+    std::fprintf(out, "%s\n", report.value("ok", false) ? "OK" : "FAILED: the data was wrong");
 }
 
 void open_json(const std::string& name, tools::ReportFile* file) {

@@ -40,6 +40,7 @@ class TransferRunner final : public Runner {
   mrc_qp* first_qp() const override { return workers_.connection().qps()[0]; }
   void start(Monitor& monitor) override { workers_.start(s_.pattern, s_.source, monitor, !s_.options.is_server()); }
   nlohmann::json run(double seconds) override { return to_json(workers_.run(seconds), false); }
+  nlohmann::json so_far() const override { return to_json(workers_.so_far(), false); }
 
  private:
   const RunnerSetup s_;
@@ -56,6 +57,7 @@ class LatencyRunner final : public Runner {
   mrc_qp* first_qp() const override { return workers_.connection().qps()[0]; }
   void start(Monitor&) override { latency_.post_first_receives(); }
   nlohmann::json run(double seconds) override { return to_json(latency_.run(seconds), false); }
+  nlohmann::json so_far() const override { return to_json(latency_.so_far(), false); }
 
  private:
   Workers workers_;
@@ -79,6 +81,10 @@ class DatagramRunner final : public Runner {
   }
   nlohmann::json run(double seconds) override {
     return latency_ ? to_json(latency_->run(seconds), true) : to_json(transfer_->run(seconds), true);
+  }
+  nlohmann::json so_far() const override {
+    if (s_.options.test == Test::kLatency) return to_json(latency_ ? latency_->so_far() : LatencyResult(), true);
+    return to_json(transfer_ ? transfer_->so_far() : TransferResult(), true);
   }
 
  private:

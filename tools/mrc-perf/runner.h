@@ -30,6 +30,7 @@ class Runner {
   virtual mrc_qp* first_qp() const { return nullptr; }  // the one whose paths are reported
   virtual void start(Monitor& monitor) = 0;             // before run(), and before the peer starts
   virtual nlohmann::json run(double seconds) = 0;       // this side's result; 0: the messages of the options
+  virtual nlohmann::json so_far() const = 0;            // the same of a run that has failed, or has not begun
 };
 
 std::unique_ptr<Runner> make_runner(const RunnerSetup& setup);

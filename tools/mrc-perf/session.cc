@@ -59,21 +59,20 @@ auto telling_the_peer(Oob& oob, const Part& part) {
 
 class Session {
  public:
-  Session(const Options& o, const Device& device, std::vector<Oob*> channels)
+  Session(const Options& o, const Device& device, std::vector<Oob*> channels, nlohmann::json* report)
       : o_(o),
         share_(share_of(o)),
         channels_(std::move(channels)),
         oob_(*channels_[0]),
         device_(device),
-        report_(make_report(o, device.name(), device.gid_index())) {}
+        report_(*report) {}
 
-  nlohmann::json run() {
+  void run() {
     if (o_.slices)
       run_slices(o_.sizes[0]);
     else
       for (uint64_t size : o_.sizes) run_size(size);
     report_["ok"] = ok_;
-    return std::move(report_);
   }
 
  private:
@@ -82,23 +81,41 @@ class Session {
     Pattern pattern(o_.seed, std::max<uint64_t>(size, 64));
     Memory source(device_, pattern.data(), pattern.size());
     const Snapshot before = read_device_stats(device_.verbs());
-    {
-      const auto runner = make_runner({o_, share_, plan, device_, channels_, pattern, source});
-      nlohmann::json mine = measure(plan, runner.get());
-      const Snapshot after = read_device_stats(device_.verbs());
-      const nlohmann::json my_losses = loss_counters(before, after);
-      oob_.send({{"result", mine}, {"losses", my_losses}});
-      const nlohmann::json answer = oob_.receive(60);
-      const nlohmann::json& theirs = answer.at("result");
+    for (const char* of_one_size : {"losses", "timeline"}) report_.erase(of_one_size);
+    const size_t sizes = report_.at("sizes").size();
+    std::unique_ptr<Runner> runner;
+    try {
+      runner = make_runner({o_, share_, plan, device_, channels_, pattern, source});
       report_["mtu"] = runner->mtu();
-      add_size(&report_, o_, plan, !o_.is_server(), mine, theirs);
-      ok_ = ok_ && mine.value("mismatches", 0) == 0 && theirs.value("mismatches", 0) == 0;
-      add_paths(&report_, before, after, read_qp_stats(runner->first_qp()));
-      // An older mrc-perf says nothing of its losses.
-      if (answer.contains("losses")) add_losses(&report_, !o_.is_server(), my_losses, answer.at("losses"));
+      exchange_results(plan, before, runner.get(), measure(plan, runner.get()));
       // Neither side destroys its queue pairs while the other still waits for an acknowledgement.
       oob_.barrier("end of size");
+    } catch (...) {
+      if (report_.at("sizes").size() == sizes) keep_incomplete(plan, before, runner.get());
+      throw;
     }
+    if (o_.json != "-") print_size(report_, stdout);
+  }
+
+  void exchange_results(const Plan& plan, const Snapshot& before, const Runner* runner, const nlohmann::json& mine) {
+    const Snapshot after = read_device_stats(device_.verbs());
+    const nlohmann::json my_losses = loss_counters(before, after);
+    oob_.send({{"result", mine}, {"losses", my_losses}});
+    const nlohmann::json answer = oob_.receive(60);
+    const nlohmann::json& theirs = answer.at("result");
+    add_size(&report_, o_, plan, !o_.is_server(), mine, theirs);
+    ok_ = ok_ && mine.value("mismatches", 0) == 0 && theirs.value("mismatches", 0) == 0;
+    add_paths(&report_, before, after, read_qp_stats(runner->first_qp()));
+    // An older mrc-perf says nothing of its losses.
+    if (answer.contains("losses")) add_losses(&report_, !o_.is_server(), my_losses, answer.at("losses"));
+  }
+
+  // The run has failed. `runner`: null when it could not be made.
+  void keep_incomplete(const Plan& plan, const Snapshot& before, const Runner* runner) {
+    add_paths(&report_, before, read_device_stats(device_.verbs()),
+              read_qp_stats(runner != nullptr ? runner->first_qp() : nullptr));
+    if (runner == nullptr) return;
+    add_incomplete_size(&report_, o_, plan, !o_.is_server(), runner->so_far());
     if (o_.json != "-") print_size(report_, stdout);
   }
 
@@ -109,9 +126,17 @@ class Session {
                     o_.json == "-" ? stderr : stdout);
     runner->start(monitor);
     oob_.barrier("start");
-    nlohmann::json result = runner->run(o_.duration_s);
-    if (!monitor.timeline().empty()) report_["timeline"] = timeline_to_json(monitor.timeline());
-    return result;
+    const auto keep_timeline = [&] {
+      if (!monitor.timeline().empty()) report_["timeline"] = timeline_to_json(monitor.timeline());
+    };
+    try {
+      nlohmann::json result = runner->run(o_.duration_s);
+      keep_timeline();
+      return result;
+    } catch (...) {
+      keep_timeline();
+      throw;
+    }
   }
 
   // Set up once; then a run for each slice that the client asks for.
@@ -164,7 +189,7 @@ class Session {
   const std::vector<Oob*> channels_;
   Oob& oob_;
   const Device& device_;
-  nlohmann::json report_;
+  nlohmann::json& report_;
   bool ok_ = true;
 };
 
@@ -182,9 +207,9 @@ std::string agree(Options* options, Oob& oob) {
   });
 }
 
-nlohmann::json run_session(const Options& options, const Device& device, std::vector<Oob*> channels) {
+void run_session(const Options& options, const Device& device, std::vector<Oob*> channels, nlohmann::json* report) {
   Oob& oob = *channels[0];
-  return telling_the_peer(oob, [&] { return Session(options, device, std::move(channels)).run(); });
+  telling_the_peer(oob, [&] { Session(options, device, std::move(channels), report).run(); });
 }
 
 }  // namespace mrc::perf

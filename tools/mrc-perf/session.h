@@ -15,9 +15,9 @@ namespace mrc::perf {
 // no client with a test that can be run. Client: sends its test. Returns what names this session to both sides.
 std::string agree(Options* options, Oob& oob);
 
-// The report (see report.h); "ok" is true when all data was correct on both sides. Throws PerfError, after a message to
-// the peer, when the run itself failed.
+// Adds to the report (see report.h); "ok" is true when all data was correct on both sides. Throws PerfError, after a
+// message to the peer, when the run itself failed; the report then has what was measured until then.
 // `channels`: the first connection, and one more for each thread but the first.
-nlohmann::json run_session(const Options& options, const Device& device, std::vector<Oob*> channels);
+void run_session(const Options& options, const Device& device, std::vector<Oob*> channels, nlohmann::json* report);
 
 }  // namespace mrc::perf

@@ -104,6 +104,7 @@ bool Transfer::finished() const {
 }
 
 void Transfer::start_run(double seconds) {
+  cpu_before_ = tools::cpu_seconds();
   out_.restart();
   in_.restart();
   end_.restart();
@@ -117,7 +118,6 @@ void Transfer::start_run(double seconds) {
 }
 
 TransferResult Transfer::run(double seconds) {
-  const double cpu = tools::cpu_seconds();
   start_run(seconds);
   const bool sleepy = s_.options.sleepy_server && !sender_ && !in_.counts();
   ibv_wc wc[64];
@@ -129,7 +129,7 @@ TransferResult Transfer::run(double seconds) {
     bool chunk_done = false;
     for (int i = 0; i < n; ++i) chunk_done |= handle(wc[i]);
     const Clock::time_point now = Clock::now();
-    if (chunk_done) last_done_ = now;
+    if (chunk_done || (!sender_ && n > 0)) last_done_ = now;
     busy |= n > 0;
     tick(now);
     if (sleepy) usleep(2000);
@@ -137,8 +137,17 @@ TransferResult Transfer::run(double seconds) {
       send_done();
   }
   static_cast<Arrivals&>(result_) = in_.arrivals();
-  result_.cpu_s = tools::cpu_seconds() - cpu;
+  result_.cpu_s = tools::cpu_seconds() - cpu_before_;
   return result_;
+}
+
+TransferResult Transfer::so_far() const {
+  TransferResult done;
+  static_cast<Arrivals&>(done) = in_.arrivals();
+  done.sent = out_.sent();
+  done.send_s = std::chrono::duration<double>(last_done_ - time_.begin()).count();
+  done.cpu_s = tools::cpu_seconds() - cpu_before_;
+  return done;
 }
 
 }  // namespace mrc::perf

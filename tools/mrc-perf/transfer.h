@@ -27,6 +27,7 @@ class Transfer {
   // Receives must be posted before the peer starts: called before the barrier.
   void post_first_receives() { in_.post_first(); }
   TransferResult run(double seconds);  // 0: all messages of the options
+  TransferResult so_far() const;       // what a run that has failed had done
 
  private:
   void start_run(double seconds);
@@ -45,7 +46,8 @@ class Transfer {
   EndOfRun end_;
   Drain drain_;
   std::optional<Clock::time_point> gone_since_;  // the peer's process, while something of it is missing
-  Clock::time_point last_done_;                  // completion of a chunk
+  Clock::time_point last_done_;                  // completion of a chunk; without any to send, of anything
+  double cpu_before_ = 0;
   TransferResult result_;
 };
 

@@ -95,7 +95,6 @@ void Workers::start(const Pattern& pattern, const Memory& source, Monitor& monit
   }
 }
 
-// Together they sent what all sent in the time of the slowest one; the time of the processor is of the process anyway.
 TransferResult Workers::run(double seconds) {
   const double cpu = tools::cpu_seconds();
   std::vector<TransferResult> results(workers_.size());
@@ -113,6 +112,22 @@ TransferResult Workers::run(double seconds) {
   threads.join();
   for (const std::exception_ptr& failure : failures)
     if (failure != nullptr) std::rethrow_exception(failure);
+  TransferResult all = sum_of(results);
+  all.cpu_s = tools::cpu_seconds() - cpu;
+  return all;
+}
+
+TransferResult Workers::so_far() const {
+  std::vector<TransferResult> results;
+  for (const Worker& worker : workers_)
+    if (worker.transfer != nullptr) results.push_back(worker.transfer->so_far());
+  TransferResult all = sum_of(results);
+  if (!results.empty()) all.cpu_s = results[0].cpu_s;
+  return all;
+}
+
+// Together they sent what all sent in the time of the slowest one; the time of the processor is of the process anyway.
+TransferResult Workers::sum_of(const std::vector<TransferResult>& results) {
   TransferResult all;
   for (const TransferResult& one : results) {
     all.sent += one.sent;
@@ -122,7 +137,6 @@ TransferResult Workers::run(double seconds) {
     all.mismatches += one.mismatches;
     if (all.first_mismatch.empty()) all.first_mismatch = one.first_mismatch;
   }
-  all.cpu_s = tools::cpu_seconds() - cpu;
   return all;
 }
 

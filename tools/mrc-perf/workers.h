@@ -29,6 +29,7 @@ class Workers {
   // Before run(); posts what must be posted before the peer starts. `monitor`: of the first thread.
   void start(const Pattern& pattern, const Memory& source, Monitor& monitor, bool client);
   TransferResult run(double seconds);
+  TransferResult so_far() const;  // what a run that has failed had done
 
  private:
   struct Worker {
@@ -37,6 +38,8 @@ class Workers {
     std::unique_ptr<Monitor> silent;
     std::unique_ptr<Transfer> transfer;
   };
+
+  static TransferResult sum_of(const std::vector<TransferResult>& results);
 
   const Options options_;
   const Plan plan_;

@@ -81,8 +81,11 @@ void add_processes(const Totals& sums, Metrics* m) {
     m->add("mrc_port_up", kGauge, "Port is used", of_port, counters.up);
     m->add("mrc_tx_bytes_total", kCounter, "UDP payload sent", of_port, number(counters.tx_bytes));
     m->add("mrc_rx_bytes_total", kCounter, "UDP payload received", of_port, number(counters.rx_bytes));
-    m->add("mrc_losses_total", kCounter, "Packets found lost", of_port, number(counters.losses));
-    m->add("mrc_retransmits_total", kCounter, "Packets sent again", of_port, number(counters.retransmits));
+    m->add("mrc_losses_total", kCounter,
+           "Packets sent and taken for lost, needlessly or because they were trimmed, too", of_port,
+           number(counters.losses));
+    m->add("mrc_retransmits_total", kCounter, "Packets sent again, whatever the reason", of_port,
+           number(counters.retransmits));
     m->add("mrc_ecn_marks_total", kCounter, "Packets marked on the way", of_port, number(counters.ecn_marks));
   }
   for (const auto& [state, count] : sums.paths) {

@@ -1,4 +1,5 @@
 // Every counter is declared once here: name and sentence. Tools, the exporter and the documentation are made from it.
+// Those of losses are defined in spec/states.md [MRC-CNT-1..3].
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,10 @@ namespace mrc::core {
   X(rx_bytes, "UDP payload bytes received")                                                        \
   X(tx_data, "request packets sent, retransmissions included")                                     \
   X(rx_data, "request packets accepted and placed")                                                \
-  X(retransmits, "request packets retransmitted")                                                  \
-  X(fast_retransmits, "packets retransmitted before their timer, as later ones had arrived")       \
-  X(timeouts, "packets declared lost by their timer")                                              \
-  X(spurious_retransmits, "retransmitted packets whose original had arrived")                      \
+  X(retransmits, "request packets retransmitted, for any reason")                                  \
+  X(fast_retransmits, "of the retransmits, those that later arrivals caused, before a timeout")    \
+  X(timeouts, "expired timeouts of packets; not each is followed by a retransmission")             \
+  X(spurious_retransmits, "of the retransmits, those known to be needless")                        \
   X(tx_sacks, "SACKs sent")                                                                        \
   X(rx_sacks, "SACKs received")                                                                    \
   X(tx_nacks, "NACKs sent")                                                                        \
@@ -76,7 +77,8 @@ struct Counters {
 #undef MRC_COUNTER_FIELD
 };
 
-// Of one plane; every report of a plane has all of them.
+// Of one plane; every report of a plane has all of them. `losses`: packets sent on it that were taken for lost, by
+// inference, timeout or NACK, rightly or not; `ecn_marks`: packets received on it with a CE mark.
 #define MRC_PLANE_COUNTERS(X) \
   X(tx_packets)               \
   X(tx_bytes)                 \

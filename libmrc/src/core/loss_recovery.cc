@@ -35,7 +35,7 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   if (r.sends < 2 || p.bth.rtx) return;
   // The answer is to the first copy, and the retransmission was needless. The first copy's own send time counts,
   // not the reflected timestamp, which wraps every 8 ms. Its path does carry packets.
-  ++qp_.engine.counters.spurious_retransmits;
+  if (qp_.peer->description.nic && !r.acked) count_needless();  // it reports no duplicates [MRC-CNT-3]
   const Instant first = r.first_sent_at();
   detector_.on_round_trip(now - first);
   detector_.on_late(now, detector_.lateness(first), rtt_);

@@ -276,7 +276,9 @@ void Requester::fill_status(QpStatus* s) const {
   if (congestion_ != nullptr) {
     const CongestionSnapshot congestion = congestion_->snapshot();
     s->cwnd = congestion.cwnd;
-    s->inflight = congestion.inflight;
+    // Its own count is below 0 by less than 256 when everything has arrived [MRC-NSCC-12], and above 0 where the last
+    // SACK was lost.
+    s->inflight = sent_.in_flight() == 0 ? 0 : std::max<int64_t>(congestion.inflight, 0);
     s->base_rtt = congestion.base_rtt;
   }
   s->srtt = rtt_.smoothed();

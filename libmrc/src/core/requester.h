@@ -88,6 +88,7 @@ class Requester {
   };
   struct Totals {
     uint64_t packets = 0, retransmits = 0, timeouts = 0;
+    uint64_t needless = 0;                                  // of the retransmits
     std::unique_ptr<DelayHistogram> retransmission_delays;  // from the first one on: most QPs have none
   };
 
@@ -113,6 +114,8 @@ class Requester {
   Named read_named(Instant now, const wire::Packet& p, int64_t cack_next) const;
   void on_arrived(Instant now, uint64_t seq);
   void on_delivered(Instant now, Sending sending, EvIndex ev, bool asked_before);
+  void note_duplicate(int64_t seq);
+  void count_needless();
   void note_retransmission_delay(Duration delay);
   void on_arrived_below(Instant now, uint64_t end);
   bool take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack_next);

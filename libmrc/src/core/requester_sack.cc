@@ -42,6 +42,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
                                   .bitmap = seth.sack_bitmap,
                                   .base = seth.cack_psn + seth.sack_offset,
                                   .ev = seth.entropy});
+  if (p.bth.ack_req && !seth.pr) note_duplicate(cack_next - 1 + seth.ack_psn_offset);
   const Named named = read_named(now, p, cack_next);
   if (named.known) note_lateness(now, p, named);
   const bool news = take_arrivals(now, seth, static_cast<uint64_t>(cack_next));
@@ -100,16 +101,11 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
   if (arrival == SentPackets::Arrival::kKnown) return;
   const TxRecord& r = sent_[seq];
   if (arrival == SentPackets::Arrival::kInFlight) rotation_.on_left(qp_.peer->paths.plane_of(r.ev));
-  Counters& counters = qp_.engine.counters;
   qp_.peer->meter.on_delivered(r.nominal);
   if (arrival == SentPackets::Arrival::kLost) congestion_->on_lost_packet_acked(r.nominal);
   if (r.sends > 1) note_retransmission_delay(now - r.first_sent_at());
   // The copy that arrived of a packet sent twice is unknown; an answer sooner than any round trip was to the first.
-  const bool original = r.sends > 1 && now - r.sent_at < rtt_.min();
-  if (original) {
-    ++counters.spurious_retransmits;
-    return;
-  }
+  if (r.sends > 1 && now - r.sent_at < rtt_.min()) return;
   on_delivered(now, {r.sent_at, seq}, r.ev, true);
   if (r.sends == 1) qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
 }
@@ -121,6 +117,20 @@ void Requester::on_delivered(Instant now, Sending sending, EvIndex ev, bool aske
   paths.on_delivered(ev, sending.at);
   paths.note_delivery(now, plane);
   detector_.on_delivered(now, sending, plane, paths.plane_rtt(plane), rtt_, asked_before);
+}
+
+// The peer has received this packet again. One of a packet whose record is gone was sent again as long as any such copy
+// of the QP is not accounted for; one that was sent once was copied by the network. [MRC-CNT-3] [MRC-SACK-11]
+void Requester::note_duplicate(int64_t seq) {
+  if (qp_.peer->description.nic || seq < 0 || seq >= static_cast<int64_t>(sent_.nxt())) return;
+  if (sent_.remembers(seq) && sent_[static_cast<uint64_t>(seq)].sends == 1) return;
+  count_needless();
+}
+
+void Requester::count_needless() {
+  if (totals_.needless >= totals_.retransmits) return;
+  ++totals_.needless;
+  ++qp_.engine.counters.spurious_retransmits;
 }
 
 // A QP's first retransmission allocates its histogram; where memory has run out, the next one does.

@@ -138,7 +138,7 @@ bool Responder::on_duplicate(Instant now, const wire::Flow& flow, const wire::Pa
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kNone,
                     event::Duplicate{.psn = p.bth.psn, .ev = wire::ev_of(flow), .size = wire::nominal_size(udp_bytes)});
   if (seq < received_.expected()) pending_acks_.ack = true;
-  trigger(now, flow, p, seq, true);
+  trigger(now, flow, p, seq, true, true);
   return true;
 }
 

@@ -111,7 +111,9 @@ class Responder {
   bool finish_message(Instant now);
   Delivery deliver_imm(Instant now, uint64_t seq);
   // responder_ack.cc
-  void trigger(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, bool at_once);
+  // `again`: a request packet that had arrived before.
+  void trigger(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, bool at_once,
+               bool again = false);
   void schedule_ack();
   void delay_ack(Instant until);
   void add_ack(Instant now, BurstBuilder* builder);

@@ -1,6 +1,6 @@
 // The responder's answers. All pending answers of a QP leave as one burst: SACKs (chosen by SackReport), and
 // then, shorter and therefore last, the transport ACK. So a peer that sends a window of bursts receives a few datagrams
-// instead of one per packet. [MRC-SACK-1..9, MRC-ACK-2, MRC-PROBE-4]
+// instead of one per packet. [MRC-SACK-1..11, MRC-ACK-2, MRC-PROBE-4]
 #include <algorithm>
 
 #include "core/burst_builder.h"
@@ -20,7 +20,8 @@ constexpr int64_t kAckedDelayFactor = 16;
 // --- when ----------------------------------------------------------------------------------------------------------
 
 // [MRC-CHOICE-Q15] [MRC-CHOICE-Q16]
-void Responder::trigger(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, bool at_once) {
+void Responder::trigger(Instant now, const wire::Flow& flow, const wire::Packet& p, uint64_t seq, bool at_once,
+                        bool again) {
   SackTrigger t;
   t.seq = seq;
   t.ev = wire::ev_of(flow);
@@ -28,6 +29,7 @@ void Responder::trigger(Instant now, const wire::Flow& flow, const wire::Packet&
   t.timestamp = p.tseth.tx_timestamp;
   t.ce = flow.ecn() == wire::Ecn::kCe;
   t.rtx = p.bth.rtx;
+  t.again = again && !qp_.peer->description.nic;  // [MRC-SACK-11]
   t.arrived = now;
   if (t.ce) ++qp_.engine.counters.rx_ecn;
   sacks_.on_trigger(t);
@@ -96,6 +98,7 @@ uint32_t Responder::write_sack(std::span<uint8_t> out, Instant now, const SackTr
   // The rtx flag keeps the requester from taking a round-trip sample: the trigger was a retransmission [MRC-CHOICE-Q9],
   // or it arrived so long ago that the 16-bit timestamp has wrapped.
   bth.rtx = !probe_reply && (t.rtx || held >= kLongHold || t.seq < cumulative - INT16_MAX);
+  bth.ack_req = t.again;  // [MRC-SACK-11]
   bth.psn = psn_of(cumulative);
   wire::Seth s;
   s.m = t.ce ? wire::PathVerdict::kSkipOnce : wire::PathVerdict::kNone;

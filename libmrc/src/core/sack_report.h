@@ -1,12 +1,14 @@
 // SackReport: the content of one QP's SACKs: the packets above the cumulative PSN that are new since the last
-// ones, the marked paths, and the pending answer to a probe. It chooses the SACKs of a burst of answers:
-// one per range of 64 PSNs with an arrival, from the lowest to the highest new packet, and one per CE-marked
-// path. [MRC-SACK-1..10, MRC-PROBE-4]
+// ones, the marked paths, the packets that arrived again, and the pending answer to a probe. It chooses the SACKs of a
+// burst of answers: one per range of 64 PSNs with an arrival, from the lowest to the highest new packet, one per
+// CE-marked path, and one per packet that arrived again. [MRC-SACK-1..11, MRC-PROBE-4]
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <new>
 
 #include "base/invariant.h"
 #include "base/psn.h"
@@ -24,12 +26,14 @@ struct SackTrigger {
   bool has_timestamp = false;
   bool ce = false;
   bool rtx = false;
+  bool again = false;  // it had arrived before [MRC-SACK-11]
   Instant arrived;
 };
 
 class SackReport {
  public:
-  static constexpr uint32_t kMaxNamed = 4;  // marked packets that are kept until they have been named
+  // Packets that are kept until they have been named: as many marked ones, and those that arrived again besides.
+  static constexpr uint32_t kMaxMarked = 4, kMaxNamed = 64;
 
   void reset() { *this = SackReport(); }
   // A new packet has arrived.
@@ -40,8 +44,9 @@ class SackReport {
   }
   // A packet requests an answer; its mark is reported in any case.
   void on_trigger(const SackTrigger& t) {
-    if (t.ce && named_count_ < kMaxNamed) named_[named_count_++] = t;
+    if (t.ce || t.again) name(t);
     newest_ = t;
+    newest_.again = false;  // each arrival is reported once
   }
   // The answer to a probe is complete: everything above expected() is reported again [MRC-PROBE-4].
   void on_probe(const SackTrigger& t, uint16_t id, const ReceivedPackets& received) {
@@ -71,21 +76,22 @@ class SackReport {
   bool write(const ReceivedPackets& received, Psn first, const Room& room, const Add& add) {
     Unreported unreported = begin(received);
     while ((unreported.low < unreported.high || unreported.named < named_count_) && room(2)) {
-      const uint64_t base = unreported.low < unreported.high ? base_for(unreported, received, first)
-                                                             : aligned(received.expected(), first);
-      add(unreported.named < named_count_ ? named_[unreported.named++] : newest_, base, false);
-      unreported.any = true;
+      const SackTrigger& t = unreported.named < named_count_ ? (*named_)[unreported.named++] : newest_;
+      uint64_t base = aligned(received.expected(), first);
       if (unreported.low < unreported.high) {
+        base = base_for(unreported, received, first);
         unreported.covered_low = std::min(unreported.covered_low, base);
         unreported.low = base + wire::kSackBitmapBits;
+      } else if (t.again && must_repeat(unreported, received)) {
+        base = repeat_base(&unreported, first);
       }
+      add(t, base, false);
+      unreported.any = true;
       skip_empty(&unreported, received);
     }
-    if (must_repeat(unreported, received) && room(2)) {
-      const uint64_t base = aligned(again_low_, first);
-      add(newest_, base, false);
-      unreported.any = unreported.repeated = true;
-      again_low_ = base + wire::kSackBitmapBits;  // the rest of a long range follows the next new arrivals
+    if (!unreported.repeated && must_repeat(unreported, received) && room(2)) {
+      add(newest_, repeat_base(&unreported, first), false);
+      unreported.any = true;
     }
     bool more = finish(unreported);
     if (probe_pending_ && !more && room(1)) {
@@ -98,7 +104,11 @@ class SackReport {
     if (!unreported.any) add(newest_, aligned(received.expected(), first), false);
     return more;
   }
-  void check() const { MRC_INVARIANT(named_count_ <= kMaxNamed && (low_ == UINT64_MAX || low_ <= high_)); }
+  void check() const {
+    MRC_INVARIANT(named_count_ <= kMaxNamed && (named_count_ == 0 || named_ != nullptr));
+    MRC_INVARIANT(low_ == UINT64_MAX || low_ <= high_);
+    MRC_INVARIANT(!newest_.again && !probe_.again);
+  }
 
  private:
   // The content of the burst so far.
@@ -110,16 +120,24 @@ class SackReport {
     bool repeat_due = false, repeated = false;
     bool any = false;
   };
+  // Without memory for it, the packet is not named.
+  void name(const SackTrigger& t) {
+    if (named_count_ >= (t.again ? kMaxNamed : kMaxMarked)) return;
+    if (named_ == nullptr) named_.reset(new (std::nothrow) Names);
+    if (named_ != nullptr) (*named_)[named_count_++] = t;
+  }
   Unreported begin(const ReceivedPackets& received) const;
   static void skip_empty(Unreported* unreported, const ReceivedPackets& received);
   static uint64_t base_for(const Unreported& unreported, const ReceivedPackets& received, Psn first);
   bool must_repeat(Unreported& unreported, const ReceivedPackets& received);
+  uint64_t repeat_base(Unreported* unreported, Psn first);
   bool finish(const Unreported& unreported);
 
   uint64_t low_ = UINT64_MAX, high_ = 0;     // received above expected() since the last SACK
   uint64_t again_low_ = 0, again_high_ = 0;  // reported once above expected(), in a SACK that may be lost
   SackTrigger newest_;
-  std::array<SackTrigger, kMaxNamed> named_;
+  using Names = std::array<SackTrigger, kMaxNamed>;
+  std::unique_ptr<Names> named_;  // from the first one on: most QPs have none
   uint32_t named_count_ = 0;
   uint32_t unreported_bytes_ = 0;
   SackTrigger probe_;

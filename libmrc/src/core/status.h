@@ -25,7 +25,8 @@ struct EvStatus {
   Duration rtt;           // smoothed; 0: no sample yet
 };
 
-// Gauges and counters of one QP, each with its type: those that are signed may be below 0.
+// Gauges and counters of one QP, each with its type. `inflight`: bytes in flight as congestion control counts them,
+// never below 0, and 0 when no packet is in flight [MRC-CNT-4].
 #define MRC_QP_VALUES(X)           \
   X(int64_t, cwnd)                 \
   X(int64_t, inflight)             \

@@ -21,28 +21,28 @@
 namespace mrc::datapath {
 
 // Every counter is declared once: name and sentence.
-#define MRC_DATAPATH_COUNTERS(X)                                                                         \
-  X(tx_bursts, "bursts taken by the driver")                                                             \
-  X(tx_packets, "packets passed to the network")                                                         \
-  X(tx_bytes, "UDP payload bytes passed to the network")                                                 \
-  X(tx_calls, "system calls for sending")                                                                \
-  X(tx_no_room, "times a plane had no room for a burst")                                                 \
-  X(tx_errors, "packets that the kernel refused permanently (no route, not permitted, too long)")        \
-  X(rx_bursts, "bursts received")                                                                        \
-  X(rx_packets, "packets received")                                                                      \
-  X(rx_bytes, "UDP payload bytes received")                                                              \
-  X(rx_calls, "system calls for receiving")                                                              \
-  X(rx_errors, "failed receive calls, an empty queue not counted")                                       \
-  X(rx_overflow, "packets or merged bursts that the kernel dropped because the receive buffer was full") \
-  X(tx_local, "packets of these passed to processes of this host through shared memory")                 \
-  X(rx_local, "packets of these received from processes of this host through shared memory")             \
-  X(tx_local_full, "packets dropped because a process of this host does not read its packets")           \
-  X(fault_dropped, "packets dropped by fault injection")                                                 \
-  X(fault_duplicated, "packets duplicated by fault injection")                                           \
-  X(fault_reordered, "packets reordered by fault injection")                                             \
-  X(fault_delayed, "packets delayed by fault injection")                                                 \
-  X(fault_corrupted, "packets corrupted by fault injection")                                             \
-  X(fault_marked, "packets given an ECN CE mark by fault injection")                                     \
+#define MRC_DATAPATH_COUNTERS(X)                                                                       \
+  X(tx_bursts, "bursts taken by the driver")                                                           \
+  X(tx_packets, "packets passed to the network")                                                       \
+  X(tx_bytes, "UDP payload bytes passed to the network")                                               \
+  X(tx_calls, "system calls for sending")                                                              \
+  X(tx_no_room, "times a plane had no room for a burst")                                               \
+  X(tx_errors, "packets that the kernel refused permanently (no route, not permitted, too long)")      \
+  X(rx_bursts, "bursts received")                                                                      \
+  X(rx_packets, "packets received")                                                                    \
+  X(rx_bytes, "UDP payload bytes received")                                                            \
+  X(rx_calls, "system calls for receiving")                                                            \
+  X(rx_errors, "failed receive calls, an empty queue not counted")                                     \
+  X(rx_overflow, "packets or merged bursts that the kernel dropped because a socket of ours was full") \
+  X(tx_local, "packets of these passed to processes of this host through shared memory")               \
+  X(rx_local, "packets of these received from processes of this host through shared memory")           \
+  X(tx_local_full, "packets dropped because a process of this host does not read its packets")         \
+  X(fault_dropped, "packets dropped by fault injection")                                               \
+  X(fault_duplicated, "packets duplicated by fault injection")                                         \
+  X(fault_reordered, "packets reordered by fault injection")                                           \
+  X(fault_delayed, "packets delayed by fault injection")                                               \
+  X(fault_corrupted, "packets corrupted by fault injection")                                           \
+  X(fault_marked, "packets given an ECN CE mark by fault injection")                                   \
   X(fault_trimmed, "packets trimmed by fault injection")
 
 struct DatapathCounters {

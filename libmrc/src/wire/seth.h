@@ -1,4 +1,4 @@
-// SETH, 28 bytes: selective acknowledgement; CC_STATE follows it [MRC-SACK-1..8, spec/wire.md].
+// SETH, 28 bytes: selective acknowledgement; CC_STATE follows it [MRC-SACK-1..11, spec/wire.md].
 #pragma once
 
 #include <cstdint>

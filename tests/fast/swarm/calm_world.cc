@@ -149,6 +149,14 @@ Outcome CalmWorld::run() {
     outcome_.ok = false;
     outcome_.failure = "not finished a second after the last request";
   }
+  // Nothing is lost, so that every copy is a duplicate, and its sender is told. [MRC-CNT-3]
+  fabric_->run_for(Duration::milliseconds(50));
+  const uint64_t again = sum(&Counters::retransmits), needless = sum(&Counters::spurious_retransmits);
+  if (outcome_.ok && (again != needless || again != sum(&Counters::rx_duplicates))) {
+    outcome_.ok = false;
+    outcome_.failure = std::to_string(again) + " packets sent again, " + std::to_string(needless) +
+                       " known to be needless, " + std::to_string(sum(&Counters::rx_duplicates)) + " arrived again";
+  }
   outcome_.packets = sum(&Counters::tx_data);
   outcome_.again = sum(&Counters::retransmits);
   outcome_.retired = sum(&Counters::ev_assumed_bad) + sum(&Counters::plane_suspensions) > 0;

@@ -59,6 +59,7 @@ class World {
   bool finished() const;
   void meddle();
   void check_memory(const Stream& s, bool complete);
+  void check_counters();
   void fail(const std::string& what) {
     if (outcome_.ok) outcome_.failure = what;
     outcome_.ok = false;
@@ -265,6 +266,15 @@ void World::check_memory(const Stream& s, bool complete) {
   }
 }
 
+// [MRC-CNT-1] [MRC-CNT-3]
+void World::check_counters() {
+  for (int i = 0; i < fabric_->config().nodes; ++i) {
+    const Counters& c = fabric_->at(i).counters();
+    if (c.fast_retransmits > c.retransmits || c.spurious_retransmits > c.retransmits)
+      fail("more packets were sent again for a reason than in all, by node " + std::to_string(i));
+  }
+}
+
 bool World::finished() const {
   for (const auto& s : streams_) {
     if (s->destroyed) continue;
@@ -372,6 +382,7 @@ Outcome World::run() {
   }
   if (outcome_.ok && !finished()) fail("not finished 20 s after the faults:" + stuck_streams());
   for (auto& s : streams_) check_memory(*s, !s->destroyed);
+  check_counters();
   const simnet::SimNetCounters& n = fabric_->net().counters();
   uint64_t retransmits = 0;
   for (int i = 0; i < config.nodes; ++i) retransmits += fabric_->at(i).counters().retransmits;

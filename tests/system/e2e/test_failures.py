@@ -1,5 +1,6 @@
 """Failing runs must end: in bounded time, with a message and exit code 1."""
 import contextlib
+import json
 import signal
 import socket
 import time
@@ -12,14 +13,26 @@ LONG = ("--duration", limit(60))  # of a transfer that is to end before
 
 
 def start_and_kill(args, kill):
-    with Pair([*LONG, "--size", "1M", "--timeline", "100", *args]) as pair:
+    with Pair([*LONG, "--size", "1M", "--signal-every", "1", "--timeline", "100", *args], server_args=["--json", "-"]) as pair:
         pair.until_data_flows()
         assert not pair.client.ended() and not pair.server.ended(), "ended before it was killed"
         getattr(pair, kill).kill()
         survivor = pair.client if kill == "server" else pair.server
         assert survivor.wait(limit(40)) == 1, survivor
         assert "what to do" in survivor.err, survivor
+        check_incomplete(json.loads(survivor.out), survivor)
         return survivor.err
+
+
+def check_incomplete(report, survivor):
+    """What the survivor had measured, and the error."""
+    assert report["ok"] is False and report["error"] in survivor.err and report["advice"] in survivor.err, survivor
+    (size,) = report["sizes"]
+    assert size["incomplete"] and size["messages"] > 0 and size["gbps"] > 0, size
+    assert report["counters"]["rx_packets"] > 0 and len(report["planes"]) == 4, report["counters"]
+    assert "losses" not in report, report
+    if report["role"] == "client":
+        assert report["timeline"] and report["counters"]["retransmits"] >= report["counters"]["fast_retransmits"], report
 
 
 def test_server_killed_finite_retries():
@@ -91,8 +104,11 @@ def test_duration_ends_with_half_the_packets_lost():
 
 
 def test_no_server():
-    text = refused(["localhost", "--port", ports.free(), "--wait", "0.3"], words=["cannot reach", "what to do"])
-    assert "mrc-perf" in text
+    with Perf(["localhost", "--port", ports.free(), "--wait", "0.3", "--json", "-"]) as client:
+        assert client.wait() == 1, client
+    assert "mrc-perf: cannot reach" in client.err and "what to do" in client.err, client
+    report = json.loads(client.out)
+    assert report["ok"] is False and report["error"].startswith("cannot reach") and report["sizes"] == [], report
 
 
 def test_no_answer_from_the_host():

@@ -52,10 +52,14 @@ def test_json_file_that_cannot_be_written():
 
 
 def test_json_file():
-    """The report takes the place of what was there, in the words of the command line; without one the file stays."""
+    """The report takes the place of what was there, in the words of the command line, an error's, too; for a bad command
+    line there is none, and the file stays."""
     path = files.write("report.json", "x" * 100000)
-    refused(["localhost", "--port", ports.free(), "--wait", "0.1", "--json", path], words=["cannot reach"])
+    refused(["localhost", "--port", ports.free(), "--transport", "ud", "--size", "1M", "--json", path], words=["datagram"], code=2)
     assert os.path.getsize(path) == 100000
+    refused(["localhost", "--port", ports.free(), "--wait", "0.1", "--json", path], words=["cannot reach"])
+    with open(path, encoding="utf-8") as file:
+        assert "cannot reach" in json.load(file)["error"]
     given = ["--test", "rate", "--op", "write-imm", "--iters", "64", "--timeout", "16", "--retry", "3,4"]
     run = Pair([*given, "--depth", "8"], server_args=["--json", path])
     assert run.finish() == (0, 0), run

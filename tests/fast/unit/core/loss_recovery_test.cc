@@ -463,6 +463,26 @@ TEST_F(LossRecoveryTest, IntervalsAreLinearThenDoubling) {
   EXPECT_EQ(sends_[0].status, WcStatus::kRetryExceeded);
 }
 
+// [MRC-CNT-1] [MRC-CNT-2]: a late answer saves the retransmission, not the timeout.
+TEST_F(LossRecoveryTest, ATimeoutIsNoRetransmission) {
+  for (const bool late : {true, false}) {
+    short_budget(2, 3);
+    start();
+    post(1, 8);
+    drain();
+    pass(kInterval - Duration::microseconds(1));
+    EXPECT_EQ(counters().timeouts, 0u);
+    now_ = now_ + Duration::microseconds(1);
+    endpoint_->handle_timeout(now_);
+    EXPECT_EQ(counters().timeouts, 1u);
+    if (late) arrive(ack(0));
+    drain();
+    EXPECT_EQ(counters().timeouts, 1u);
+    EXPECT_EQ(counters().retransmits, late ? 0u : 1u);
+    EXPECT_EQ(counters().fast_retransmits, 0u);
+  }
+}
+
 // [MRC-LOSS-3]: each of these packets expires at a time of its own.
 TEST_F(LossRecoveryTest, AnIntervalIsChargedOnceHoweverManyPacketsExpireInIt) {
   short_budget(2, 0);

@@ -11,7 +11,17 @@ class RequesterAckTest : public LoneEndpoint {
     for (int i = 0; i < packets; ++i) post(static_cast<uint64_t>(i), 8);
     drain();
   }
+  void send_again(int32_t psn) {
+    arrive(nack(psn, wire::NackReason::kTrimmed));
+    drain();
+  }
+  // The packet that the SACK names had arrived before.
+  static wire::Packet again(wire::Packet sack) {
+    sack.bth.ack_req = sack.bth.rtx = true;
+    return sack;
+  }
   uint32_t outstanding() { return endpoint_->qp_status(qp_).outstanding_packets; }
+  int64_t inflight() { return endpoint_->qp_status(qp_).inflight; }
 };
 
 // [MRC-ACK-1] [MRC-CHOICE-Q29]
@@ -466,6 +476,72 @@ TEST_F(RequesterAckTest, ANakOfCompletedWorkIsHeardForAWindow) {
   EXPECT_EQ(counters().drop_stale, 1u);
   arrive(ack(2, wire::kSyndromeRemoteOperation));
   EXPECT_EQ(state(), QpState::kError);
+}
+
+// [MRC-CNT-3] [MRC-SACK-11]
+TEST_F(RequesterAckTest, EachPacketThatArrivedAgainMakesACopyNeedless) {
+  send(4);
+  send_again(1);
+  send_again(2);
+  EXPECT_EQ(counters().retransmits, 2u);
+  wire::Packet late = sack(0, 1, 0b1);
+  late.bth.rtx = true;
+  arrive(late);
+  EXPECT_EQ(counters().spurious_retransmits, 0u) << "the copy was the first that arrived";
+  arrive(again(sack(3, 1)));
+  EXPECT_EQ(counters().spurious_retransmits, 1u);
+  arrive(again(sack(3, 3)));
+  EXPECT_EQ(counters().spurious_retransmits, 1u) << "sent once: the network has made a copy";
+  wire::Packet probe_answer = again(sack(3, 2));
+  probe_answer.sack.seth.pr = true;
+  arrive(probe_answer);
+  EXPECT_EQ(counters().spurious_retransmits, 1u);
+  for (int i = 0; i < 3; ++i) arrive(again(sack(3, 2)));
+  EXPECT_EQ(counters().spurious_retransmits, 2u) << "no more than were sent again";
+}
+
+// [MRC-CNT-3]
+TEST_F(RequesterAckTest, ACopyThatArrivesAfterTheEndIsCountedToo) {
+  send(2);
+  send_again(0);
+  arrive(sack(1, 1));
+  arrive(ack(1));
+  EXPECT_EQ(outstanding(), 0u);
+  arrive(again(sack(1, 2)));
+  EXPECT_EQ(counters().spurious_retransmits, 0u) << "was never sent";
+  arrive(again(sack(1, 0)));
+  EXPECT_EQ(counters().spurious_retransmits, 1u);
+}
+
+// [MRC-CNT-3]: a NIC reports no repeated arrivals, but which copy it answers.
+TEST_F(RequesterAckTest, OfANicTheFirstAnswerTellsWhetherACopyWasNeedless) {
+  peer_.nic = true;
+  send(4);
+  for (int32_t psn = 0; psn < 3; ++psn) send_again(psn);
+  arrive(again(sack(-1, 0)));
+  EXPECT_EQ(counters().spurious_retransmits, 0u);
+  arrive(sack(1, 1));
+  EXPECT_EQ(counters().spurious_retransmits, 1u);
+  arrive(sack(1, 1));
+  arrive(sack(1, 0));
+  EXPECT_EQ(counters().spurious_retransmits, 1u) << "known already";
+  EXPECT_EQ(counters().retransmits, 3u);
+}
+
+// [MRC-CNT-4]
+TEST_F(RequesterAckTest, NothingIsInFlightWhenEverythingHasArrived) {
+  for (const bool sack_lost : {false, true}) {
+    rcvd_units_ = 0;
+    send(3);
+    EXPECT_GT(inflight(), 0);
+    const uint32_t each = wire::nominal_size(wire::packet_bytes(wire::Opcode::kWriteOnly, config_.timestamps, 8));
+    ASSERT_NE(3 * each % 256, 0u);
+    rcvd_units_ = (3 * each + 255) / 256;  // rounded up [MRC-CC-3]
+    if (!sack_lost) arrive(sack(2, 2));
+    arrive(ack(2));
+    EXPECT_EQ(outstanding(), 0u);
+    EXPECT_EQ(inflight(), 0) << sack_lost;
+  }
 }
 
 // [MRC-NACK-1]

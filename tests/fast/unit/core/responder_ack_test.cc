@@ -83,6 +83,54 @@ TEST_F(ResponderAckTest, FieldsOfASackForAPacketBehindAGap) {
   EXPECT_EQ(s.flow.dscp(), config_.dscp.control);
 }
 
+// [MRC-SACK-11]
+TEST_F(ResponderAckTest, APacketThatHadArrivedBeforeIsReportedAsSuch) {
+  start();
+  arrive(write_packet(0));
+  arrive(write_packet(1));
+  pass(config_.ack_delay);
+  ASSERT_EQ(sacks().size(), 1u);
+  EXPECT_FALSE(sacks()[0]->p.bth.ack_req);
+  for (const int32_t k : {0, 1}) {  // before an answer can leave
+    wire::Packet p = write_packet(k);
+    p.bth.rtx = k == 1;
+    arrive(p);
+  }
+  drain();
+  ASSERT_EQ(sacks().size(), 3u);
+  for (const int32_t k : {0, 1}) {
+    const wire::Packet& p = sacks()[static_cast<size_t>(1 + k)]->p;
+    EXPECT_TRUE(p.bth.ack_req);
+    EXPECT_EQ(p.bth.rtx, k == 1);
+    EXPECT_EQ(p.sack.seth.ack_psn(), attr_.rq_psn + k);
+  }
+  EXPECT_EQ(counters().rx_duplicates, 2u);
+  wire::Packet p = write_packet(2);
+  p.bth.rtx = true;
+  take(p);
+  EXPECT_FALSE(sacks().back()->p.bth.ack_req) << "sent again, and new";
+  take(write_packet(2));
+  take(probe(7));
+  EXPECT_TRUE(sacks().back()->p.sack.seth.pr);
+  EXPECT_FALSE(sacks().back()->p.bth.ack_req);
+  const size_t before = sacks().size();
+  receive(write_packet(2), inbound(0, wire::Ecn::kEct0, config_.dscp.trimmed));
+  drain();
+  EXPECT_GT(sacks().size(), before);
+  EXPECT_FALSE(sacks().back()->p.bth.ack_req) << "what was trimmed is counted as that";
+}
+
+// [MRC-SACK-11]
+TEST_F(ResponderAckTest, NothingOfOursIsSentToANic) {
+  peer_.nic = true;
+  start();
+  take(write_packet(0));
+  take(write_packet(0));
+  ASSERT_FALSE(sacks().empty());
+  for (const SentPacket* s : sacks()) EXPECT_FALSE(s->p.bth.ack_req);
+  EXPECT_EQ(counters().rx_duplicates, 1u);
+}
+
 // [MRC-SACK-8]
 TEST_F(ResponderAckTest, TheWindowIsToldOnlyWhenDynamicMprWasAgreed) {
   attr_.mpr_dest = 7;

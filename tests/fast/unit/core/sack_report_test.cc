@@ -1,4 +1,4 @@
-// Which SACKs a burst of answers has. [MRC-SACK-1..10] [MRC-PROBE-4]
+// Which SACKs a burst of answers has. [MRC-SACK-1..11] [MRC-PROBE-4]
 #include "core/sack_report.h"
 
 #include <gtest/gtest.h>
@@ -26,9 +26,18 @@ class SackReportTest : public testing::Test {
     while (received_.next_arrived()) received_.advance();
     report_.check();
   }
+  void arrive_again(uint64_t k, bool ce = false) {
+    SackTrigger t;
+    t.seq = kFirstReported + k;
+    t.ce = ce;
+    t.again = true;
+    report_.on_trigger(t);
+    report_.check();
+  }
   struct Sack {
     int64_t named, base;
     bool probe_reply;
+    bool again = false;
     friend bool operator==(const Sack&, const Sack&) = default;
   };
   // The SACKs of one burst of at most `room` packets; an ACK follows.
@@ -37,8 +46,8 @@ class SackReportTest : public testing::Test {
     more_ = report_.write(
         received_, Psn(0), [&](uint32_t reserve) { return all.empty() || all.size() + reserve < room; },
         [&](const SackTrigger& t, uint64_t base, bool probe_reply) {
-          all.push_back(
-              {static_cast<int64_t>(t.seq - kFirstReported), static_cast<int64_t>(base - kFirstReported), probe_reply});
+          all.push_back({static_cast<int64_t>(t.seq - kFirstReported), static_cast<int64_t>(base - kFirstReported),
+                         probe_reply, t.again});
         });
     report_.on_reported();
     report_.check();
@@ -79,6 +88,50 @@ TEST_F(SackReportTest, MarkedPacketsAreNamedOneByOne) {
   EXPECT_FALSE(report_.only_cumulative());
   EXPECT_EQ(write(), (Sacks{{1, 0, false}, {2, 0, false}}));
   EXPECT_TRUE(report_.only_cumulative());
+}
+
+// [MRC-SACK-11]
+TEST_F(SackReportTest, PacketsThatArriveAgainAreNamedOneByOneAndOnce) {
+  for (uint64_t k = 0; k < 4; ++k) arrive(k);
+  write();
+  arrive_again(1);
+  arrive_again(2, true);  // marked, too: one SACK reports both
+  arrive_again(1);
+  EXPECT_FALSE(report_.only_cumulative());
+  EXPECT_EQ(write(), (Sacks{{1, 0, false, true}, {2, 0, false, true}, {1, 0, false, true}}));
+  EXPECT_TRUE(report_.only_cumulative());
+  arrive(4);
+  EXPECT_EQ(write(), (Sacks{{4, 0, false}}));
+  arrive_again(4);
+  EXPECT_EQ(write(), (Sacks{{4, 0, false, true}}));
+  EXPECT_EQ(write(), (Sacks{{4, 0, false}})) << "named once more, for another reason: it has not arrived once more";
+}
+
+// [MRC-SACK-10] [MRC-SACK-11]: one packet that arrived again costs one SACK, whatever else is to be repeated.
+TEST_F(SackReportTest, APacketThatArrivesAgainIsNamedByTheSackThatRepeats) {
+  arrive(100);
+  EXPECT_EQ(write(), (Sacks{{100, 40, false}}));
+  arrive_again(100);
+  arrive_again(100);
+  EXPECT_EQ(write(), (Sacks{{100, 0, false, true}, {100, 96, false, true}}));
+  EXPECT_FALSE(more_);
+  arrive_again(100);
+  EXPECT_EQ(write(), (Sacks{{100, 0, false, true}})) << "repeated once";
+}
+
+TEST_F(SackReportTest, SixtyFourPacketsThatArriveAgainAreKept) {
+  for (uint64_t k = 0; k < 70; ++k) arrive(k);
+  write();
+  for (uint64_t k = 0; k < 70; ++k) arrive_again(k);
+  Sacks all;
+  do {
+    for (const Sack& sack : write()) all.push_back(sack);
+  } while (more_);
+  ASSERT_EQ(all.size(), SackReport::kMaxNamed);
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_TRUE(all[i].again);
+    EXPECT_EQ(all[i].named, static_cast<int64_t>(i));
+  }
 }
 
 TEST_F(SackReportTest, WhatFindsNoRoomFollowsInTheNextBurst) {
