@@ -124,6 +124,7 @@ class World {
     f.endpoint.hold_without_recv_wqe = in->below(4) != 0;
     f.endpoint.trimming = in->below(4) == 0;
     f.seed = in->u8();
+    f.endpoint.placement = f.seed % 2 == 0 ? core::Placement::kInOrder : core::Placement::kAuto;
     return f;
   }
 

@@ -148,6 +148,7 @@ class World {
     f.endpoint.trimming = shape & 16;
     f.endpoint.hold_without_recv_wqe = !(shape & 32);
     f.endpoint.timestamps = !(shape & 64);
+    f.endpoint.placement = shape & 128 ? core::Placement::kInOrder : core::Placement::kAuto;
     return f;
   }
 

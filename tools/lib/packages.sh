@@ -54,6 +54,7 @@ clang-14          | fuzz        | compiler with libFuzzer and the analysis of lo
 libclang-rt-14-dev| fuzz        | its run-time libraries
 llvm-14           | fuzz        | readable stacks in reports
 clang-tidy-14     | long        | static analysis of the whole tree (tools/dev/tidy)
+hpcc              | long        | HPC Challenge over the shim
 prometheus        | long        | promtool: reads the alert rules and runs their test
 nftables          | test bench  | random loss: a gray link for the monitor, and under one TCP stream
 libfabric-bin     | test        | fi_* over the shim

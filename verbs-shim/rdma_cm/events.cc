@@ -147,45 +147,44 @@ void Service::on_event(const cm::Event& event) {
   }
 }
 
-// Blocks unless the descriptor does not. As the kernel's call, this one has a reference to the file from its beginning
-// to its end: a descriptor of its own. A thread that waits goes on waiting when others close theirs. rping ends its
-// process when a waiting thread gets an error. [CM-FD-2]
+void Channel::drop_stale(int held) {
+  char byte;
+  for (; stale > 0; --stale)
+    if (read(held, &byte, 1) < 0) return;
+}
+
+// Blocks unless the descriptor does not. A thread that waits goes on waiting when others close theirs. rping ends its
+// process when a waiting thread gets an error. The held file is closed also where the thread is cancelled. [CM-FD-2]
 int Service::get_event(int fd, const struct stat& file, const uint8_t* in, size_t size, uint16_t out_size) {
   rdma_ucm_get_event command;
   if (size < sizeof command) return EINVAL;
   std::memcpy(&command, in, sizeof command);
   if (out_size < offsetof(rdma_ucm_event_resp, reserved)) return ENOSPC;
   const size_t room = std::min<size_t>(out_size, sizeof(rdma_ucm_event_resp));
-  struct Own {  // closed also where the thread is cancelled
-    explicit Own(int of) : fd(fcntl(of, F_DUPFD_CLOEXEC, 0)) {}
-    ~Own() {
-      if (fd >= 0) close(fd);
-    }
-    const int fd;
-  } const own(fd);
-  if (own.fd < 0) return errno;
+  const HeldFile held(fd);
+  if (held.fd() < 0) return errno;
   // Closed by others, and used for something else, since the channel was found by it.
-  struct stat held;
-  if (describe(own.fd, &held) != 0 || held.st_dev != file.st_dev || held.st_ino != file.st_ino) return EBADF;
+  if (!held.is(file.st_dev, file.st_ino)) return EBADF;
   for (;;) {
-    if (const int error = take_event(own.fd, file, command.response, room); error != EAGAIN) return error;
-    if ((fcntl(own.fd, F_GETFL) & O_NONBLOCK) != 0) return EAGAIN;
-    pollfd waits = {own.fd, POLLIN, 0};
+    if (const int error = take_event(held.fd(), file, command.response, room); error != EAGAIN) return error;
+    if ((fcntl(held.fd(), F_GETFL) & O_NONBLOCK) != 0) return EAGAIN;
+    pollfd waits = {held.fd(), POLLIN, 0};
     if (ppoll(&waits, 1, nullptr, nullptr) < 0 && environment::ends_wait(errno)) return errno;
   }
 }
 
 // EAGAIN: there is none. The byte is taken with the event, under the lock, so that there are always as many of both.
-int Service::take_event(int fd, const struct stat& file, uint64_t out, size_t size) {
+int Service::take_event(int held, const struct stat& file, uint64_t out, size_t size) {
   const MutexLock lock(mutex_);
   Channel* const channel = channel_of(file.st_dev, file.st_ino);
   if (channel == nullptr) return EBADF;
+  channel->drop_stale(held);
   if (channel->events.empty()) return EAGAIN;
   const QueuedEvent event = channel->events.front();
   if (const int error = copy_to_user(out, &event.answer, size)) return error;  // the event stays, as in the kernel
   channel->events.pop_front();
   char byte;
-  if (read(fd, &byte, 1) < 0) return errno;
+  if (read(held, &byte, 1) < 0) return errno;
   // librdmacm waits at the end of an id for all its events, and at that of a membership for those of it.
   if (const auto id = ids_.find(event.of); id != ids_.end()) ++id->second->events_reported;
   if (const auto joined = multicasts_.find(event.multicast); joined != multicasts_.end())

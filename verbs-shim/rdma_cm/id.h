@@ -1,6 +1,7 @@
 // An rdma_cm id and its events, as the kernel has them behind /dev/infiniband/rdma_cm.
 #pragma once
 
+#include <fcntl.h>
 #include <linux/types.h>
 #include <rdma/rdma_user_cm.h>
 #include <sys/stat.h>
@@ -48,6 +49,9 @@ struct Channel {
   static constexpr size_t kMaxQueued = 32768;  // bytes that fit into the pipe, and fewer
   bool full() const { return events.size() >= kMaxQueued; }
   void push(const QueuedEvent& event);
+  // Takes the bytes of discarded events out of the pipe, which has at least as many: they are read under the lock only.
+  // `held` is a descriptor of the read end that the application does not know.
+  void drop_stale(int held);
 
   std::deque<QueuedEvent> events;
   uint32_t stale = 0;  // bytes of events that were discarded
@@ -57,6 +61,27 @@ struct Channel {
 inline int describe(int fd, struct stat* out) {
   return static_cast<int>(syscall(SYS_fstat, fd, out));
 }
+
+// A reference to the file that an application's descriptor names, as a system call of the kernel has from its beginning
+// to its end: another thread may close that number meanwhile, and open something else under it. [CM-FD-2]
+class HeldFile {
+ public:
+  explicit HeldFile(int of) : fd_(fcntl(of, F_DUPFD_CLOEXEC, 0)) {}
+  ~HeldFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  HeldFile(const HeldFile&) = delete;
+  HeldFile& operator=(const HeldFile&) = delete;
+
+  int fd() const { return fd_; }  // -1: none is free, or the number names no file
+  bool is(uint64_t device, uint64_t inode) const {
+    struct stat file;
+    return fd_ >= 0 && describe(fd_, &file) == 0 && file.st_dev == device && file.st_ino == inode;
+  }
+
+ private:
+  const int fd_;
+};
 
 inline constexpr uint32_t kDefaultQkey = 0x01234567;  // of RDMA_PS_UDP, as the kernel has it
 inline constexpr uint8_t kDefaultAckTimeout = 18;     // about a second for each of retry_cnt + 1 [VRB-QP-4]

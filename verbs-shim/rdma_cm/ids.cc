@@ -281,11 +281,12 @@ int Service::migrate_id(const Call& call, const rdma_ucm_migrate_id& in) {
   return 0;
 }
 
-// Takes the bytes of discarded events out of the pipe, which has at least as many: they are read under the lock only.
+// `fd` named the channel when the command began. Where it names something else by now, or no descriptor is free, the
+// bytes stay until a later call takes them out: nothing of another file is read.
 void Service::drop_stale(int fd, Channel* channel) {
-  char byte;
-  for (; channel->stale > 0; --channel->stale)
-    if (read(fd, &byte, 1) < 0) return;
+  if (channel->stale == 0) return;
+  const HeldFile held(fd);
+  if (held.is(channel->device, channel->inode)) channel->drop_stale(held.fd());
 }
 
 }  // namespace mrc::shim::rdma_cm

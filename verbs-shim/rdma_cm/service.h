@@ -117,7 +117,7 @@ class Service {
 #undef MRC_RDMA_CM_DECLARE
   int get_event(int fd, const struct stat& file, const uint8_t* in, size_t size, uint16_t out_size)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  int take_event(int fd, const struct stat& file, uint64_t out, size_t size) ABSL_LOCKS_EXCLUDED(mutex_);
+  int take_event(int held, const struct stat& file, uint64_t out, size_t size) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable Mutex mutex_;
   const int wake_fd_;

@@ -71,6 +71,7 @@ struct EndpointConfig {
   // Query peers for their source ports, and drop their packets from others [MRC-SEC-9].
   bool compare_source_ports = true;
   bool hold_without_recv_wqe = true;  // WriteIMM without receive WQE: hold it; false: NAK and error
+  Placement placement = Placement::kAuto;
   // Bytes that the receive queues of a peer hold, all planes together; 0: windows are not limited by it [MRC-NSCC-32].
   uint64_t receive_room = 0;
   CongestionConfig congestion;

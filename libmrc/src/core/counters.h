@@ -35,6 +35,7 @@ namespace mrc::core {
   X(rx_port_requests, "queries of our source ports answered")                                      \
   X(port_sets_learnt, "sets of source ports announced by peers")                                   \
   X(rx_duplicates, "request packets that had already arrived")                                     \
+  X(rx_early, "request packets whose payload waited for earlier packets, to be written in order")  \
   X(rx_trimmed, "trimmed packets received")                                                        \
   X(rx_ecn, "request packets received with a CE mark")                                             \
   X(drop_decode, "packets dropped: not an MRC packet or truncated")                                \

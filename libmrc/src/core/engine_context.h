@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "core/config.h"
 #include "core/counters.h"
+#include "core/early_payloads.h"
 #include "core/ev_links.h"
 #include "core/ev_names.h"
 #include "core/memory.h"
@@ -74,6 +75,7 @@ struct EngineContext {
   PerPlane<PlaneCounters> plane_counters;
   TimerHeap timers;
   TxWindowPool windows;
+  EarlyPayloadPool early_payloads;
   ReceiverPenalty receiver_penalty;
   PlaneSet planes_up = PlaneSet::all();  // this host's port is up
   Instant ran_since = kLongAgo;          // this host did not run immediately before

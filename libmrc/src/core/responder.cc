@@ -1,9 +1,11 @@
-// Receiving. Every request packet is placed on arrival, in any order, after checks that it fits its message and of its
-// key, range and access. [MRC-RSP-1..4, MRC-RSP-6..12, MRC-SEC-1..6]
+// Receiving. Every request packet is accepted on arrival, in any order, after checks that it fits its message and of
+// its key, range and access, and its payload is written then or, where it has to be in order, in its turn.
+// [MRC-RSP-1..4, MRC-RSP-6..12, MRC-RSP-15, MRC-SEC-1..6]
 #include "core/responder.h"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/prefetch.h"
 #include "core/control_queue.h"
@@ -21,15 +23,18 @@ namespace {
 constexpr Duration kMailboxAnswerTime = Duration::milliseconds(50);
 }  // namespace
 
-// [MRC-CHOICE-Q26]
+// [MRC-CHOICE-Q26] [MRC-RSP-15] [VRB-RSP-13]
 void Responder::start() {
   received_.set_window(128u * std::max<uint32_t>(1, qp_.attr.mpr_dest));
+  const Placement placement = qp_.engine.config.placement;
+  early_.enable(placement == Placement::kInOrder || (placement == Placement::kAuto && qp_.mailbox.present));
 }
 
 void Responder::reset() {
   received_.reset();
   messages_.reset();
   mailbox_content_.reset();
+  early_.reset();
   imms_.reset();
   recv_queue_.reset();
   sacks_.reset();
@@ -37,14 +42,14 @@ void Responder::reset() {
   piggyback_ = AckPiggybackPolicy();
   fault_.present = false;
   ack_deadline_ = Instant::never();
-  mailbox_answers_until_ = Instant();
+  refusals_.not_before = Instant();
   msn_ = 0;
   held_ = false;
 }
 
 // [MRC-MBX-2]
 void Responder::expect_mailbox_answer(Instant now) {
-  mailbox_answers_until_ = now + kMailboxAnswerTime;
+  refusals_.not_before = now + kMailboxAnswerTime;
 }
 
 Psn Responder::psn_of(uint64_t seq) const {
@@ -86,8 +91,8 @@ bool Responder::on_request(Instant now, const wire::Flow& flow, const wire::Pack
 bool Responder::refuse_outside_window(Instant now, const wire::Flow& flow, const wire::Packet& p) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kOutside,
                     event::Drop{.reason = wire::NackReason::kPsnOorWindow, .psn = p.bth.psn});
-  if (now - last_refusal_ < qp_.engine.config.ack_delay) return false;
-  last_refusal_ = now;
+  if (now - refusals_.last < qp_.engine.config.ack_delay) return false;
+  refusals_.last = now;
   send_nack(now, flow, p.bth.psn, p.tseth.tx_timestamp, wire::NackReason::kPsnOorWindow);
   return false;
 }
@@ -142,18 +147,26 @@ bool Responder::on_duplicate(Instant now, const wire::Flow& flow, const wire::Pa
   return true;
 }
 
-// Writes a new packet's payload to `to` and adds it to its message. Otherwise nothing has changed but a part of that
-// memory. Allocations come first: without memory the packet counts as lost, and is retransmitted.
+// Writes a new packet's payload to `to`, or keeps it until its turn, and adds it to its message. Otherwise nothing has
+// changed but a part of that memory. Allocations come first: without memory the packet counts as lost, and is
+// retransmitted. What the peer writes to the mailbox is not read before the completion of its message, and does not
+// wait.
 inline Responder::Placed Responder::place(const wire::Packet& p, const MessageClaim& claim,
                                           const MessageMap::Verdict& verdict, uint8_t* to) {
   const bool to_mailbox = p.req.reth.rkey == kMailboxKey;
   if (to_mailbox && p.payload_len > 0) mailbox_content_.allocate(received_.capacity());
+  std::unique_ptr<EarlyPayload> early;
+  if (early_.enabled() && to != nullptr && !to_mailbox && claim.seq != received_.expected())
+    early = early_.copy(p.req.reth.va, p.req.reth.rkey, p.payload, p.payload_len, received_.capacity());
   messages_.make_room(claim, verdict);
   PendingImm* const imm = claim.with_imm ? add_imm(p, claim.seq) : nullptr;
   if (claim.with_imm && imm == nullptr) return Placed::kTooManyImms;
-  if (to != nullptr) {
+  if (early != nullptr) {
+    early_.put(claim.seq, std::move(early));
+    ++qp_.engine.counters.rx_early;
+  } else if (to != nullptr) {
     if (!claim.ends) prefetch_for_write(to + p.payload_len, p.payload_len);  // likely destination of the next packet
-    if (!write_payload(p, to)) {
+    if (!write_payload(to, p.payload, p.payload_len)) {
       if (imm != nullptr) imms_.take_back(imm);
       return Placed::kMemoryGone;
     }
@@ -163,29 +176,28 @@ inline Responder::Placed Responder::place(const wire::Packet& p, const MessageCl
   return Placed::kYes;
 }
 
-inline bool Responder::write_payload(const wire::Packet& p, uint8_t* to) {
-  const iovec room{to, p.payload_len};
-  const std::optional<uint64_t> fault =
-      environment::guarded(&room, 1, [to, &p] { place_bytes(to, p.payload, p.payload_len); });
+bool Responder::write_payload(uint8_t* to, const uint8_t* from, uint32_t n) {
+  const iovec room{to, n};
+  const std::optional<uint64_t> fault = environment::guarded(&room, 1, [from, &room] {
+    place_bytes(static_cast<uint8_t*>(room.iov_base), from, static_cast<uint32_t>(room.iov_len));
+  });
   if (__builtin_expect(!fault.has_value(), 1)) return true;
   fault_.address = *fault;
   return false;
 }
 
-std::optional<uint8_t*> Responder::find_place(const wire::Packet& p) const {
-  const wire::Reth& reth = p.req.reth;
-  const uint32_t n = p.payload_len;
-  if (reth.rkey == kMailboxKey) {  // [MRC-MBX-1]
+std::optional<uint8_t*> Responder::find_place(Key rkey, uint64_t va, uint32_t n) const {
+  if (rkey == kMailboxKey) {  // [MRC-MBX-1]
     const Mailbox& box = qp_.mailbox;
-    if (!box.present || n > box.length || reth.va > box.length - n) return std::nullopt;
-    return n > 0 && box.base != nullptr ? box.base + reth.va : nullptr;
+    if (!box.present || n > box.length || va > box.length - n) return std::nullopt;
+    return n > 0 && box.base != nullptr ? box.base + va : nullptr;
   }
   if (n == 0) return nullptr;  // a write of zero bytes needs no key [MRC-RSP-6]
-  const MemoryRegion* mr = qp_.engine.memory.find(reth.rkey);
+  const MemoryRegion* mr = qp_.engine.memory.find(rkey);
   if (mr == nullptr || mr->pd != qp_.pd || (mr->access & kAccessRemoteWrite) == 0 ||
-      ((qp_.attr.access & kAccessRemoteWrite) == 0 && (mr->access & kAccessAnyQp) == 0) || !mr->covers(reth.va, n))
+      ((qp_.attr.access & kAccessRemoteWrite) == 0 && (mr->access & kAccessAnyQp) == 0) || !mr->covers(va, n))
     return std::nullopt;
-  return mr->base != nullptr ? mr->at(reth.va) : nullptr;
+  return mr->base != nullptr ? mr->at(va) : nullptr;
 }
 
 // A packet without permission. It is answered when everything before it is complete, because only then is
@@ -193,7 +205,7 @@ std::optional<uint8_t*> Responder::find_place(const wire::Packet& p) const {
 // QP's own sends end with it, so the answers to messages in the mailbox leave first [MRC-MBX-2].
 bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kRefused, event::Drop{.psn = p.bth.psn});
-  if (seq != received_.expected() || now < mailbox_answers_until_) return false;
+  if (seq != received_.expected() || now < refusals_.not_before) return false;
   fail(now, seq, syndrome,
        syndrome == wire::kSyndromeRemoteAccess ? AsyncEvent::kQpAccessError : AsyncEvent::kQpRequestError);
   return true;
@@ -202,11 +214,15 @@ bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t
 // The memory of its region is gone. As a refused packet, but the fault is not the peer's [MRC-RSP-14].
 bool Responder::refuse_unwritable(Instant now, const wire::Packet& p, uint64_t seq) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kMemoryGone, event::Drop{.psn = p.bth.psn});
-  if (seq != received_.expected() || now < mailbox_answers_until_) return false;
-  if (const MemoryRegion* const mr = qp_.engine.memory.find(p.req.reth.rkey))
+  if (seq != received_.expected() || now < refusals_.not_before) return false;
+  fail_unwritable(now, p.req.reth.rkey, seq);
+  return true;
+}
+
+void Responder::fail_unwritable(Instant now, Key rkey, uint64_t seq) {
+  if (const MemoryRegion* const mr = qp_.engine.memory.find(rkey))
     qp_.engine.sink.on_memory_fault(qp_.qpn, mr->fault_at(fault_.address, true));
   fail(now, seq, wire::kSyndromeRemoteOperation, AsyncEvent::kQpFatal);
-  return true;
 }
 
 // Either this packet or one that was accepted was not sent by the peer. A valid key decides; between packets that need
@@ -257,8 +273,8 @@ void Responder::on_trimmed(Instant now, const wire::Flow& flow, const wire::Pack
 }
 
 void Responder::on_packet_in_error(Instant now, const wire::Flow& flow, const wire::Packet& p) {
-  if (now - last_refusal_ < qp_.engine.config.ack_delay) return;
-  last_refusal_ = now;
+  if (now - refusals_.last < qp_.engine.config.ack_delay) return;
+  refusals_.last = now;
   if (faulted()) {
     pending_acks_.nak = true;
     schedule_ack();
@@ -286,6 +302,8 @@ void Responder::check() const {
   sacks_.check();
   piggyback_.check();
   mailbox_content_.check();
+  early_.check();
+  MRC_INVARIANT(early_.count() <= received_.out_of_order());
   MRC_INVARIANT(imms_.count() <= received_.out_of_order());
   MRC_INVARIANT(!held_ || !qp_.receiving() || received_.next_arrived());
   MRC_INVARIANT(!pending_acks_.scheduled || qp_.acks_pending.linked);

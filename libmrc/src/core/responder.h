@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "core/ack_piggyback_policy.h"
 #include "core/burst.h"
+#include "core/early_payloads.h"
 #include "core/mailbox_content.h"
 #include "core/message_map.h"
 #include "core/pending_imms.h"
@@ -28,7 +29,7 @@ class BurstBuilder;
 
 class Responder {
  public:
-  explicit Responder(QpContext* qp) : qp_(*qp) {}
+  explicit Responder(QpContext* qp) : qp_(*qp), early_(&qp->engine.early_payloads) {}
 
   void init(const QpCaps& caps) { recv_queue_.init(caps.max_recv_wr); }
   void start();  // on the way to RTR
@@ -59,7 +60,7 @@ class Responder {
     if (pending_acks_.ack && !piggyback_.left_out()) schedule_ack();
   }
 
-  void flush();  // receive queue, with flush errors
+  void flush();  // receive queue, with flush errors; payloads that waited are not written
   // The next packet in order was refused: a NAK reports it, and no later packet is completed.
   bool faulted() const { return fault_.present; }
   TransportAck transport_ack(bool nak) const;
@@ -82,6 +83,10 @@ class Responder {
     bool present = false;
     uint64_t address = 0;  // that the payload which was dropped last could not be written to
   };
+  struct Refusals {
+    Instant last = kLongAgo;  // of a packet outside of the window, or for a QP in error
+    Instant not_before;       // a message to the mailbox may be unanswered
+  };
   enum class Delivery : uint8_t { kDone, kWaits, kLost, kOutOfOrder };
 
   // responder.cc
@@ -96,10 +101,15 @@ class Responder {
                     uint32_t udp_bytes);
   enum class Placed : uint8_t { kYes, kTooManyImms, kMemoryGone };
   Placed place(const wire::Packet& p, const MessageClaim& claim, const MessageMap::Verdict& verdict, uint8_t* to);
-  bool write_payload(const wire::Packet& p, uint8_t* to);
+  bool write_payload(uint8_t* to, const uint8_t* from, uint32_t n);
   bool refuse_unwritable(Instant now, const wire::Packet& p, uint64_t seq);
-  // Destination of a packet's payload, null where nothing is to be stored. None: its key, range or access is bad.
-  std::optional<uint8_t*> find_place(const wire::Packet& p) const;
+  void fail_unwritable(Instant now, Key rkey, uint64_t seq);
+  // Destination of `n` bytes of a packet's payload, null where nothing is to be stored. None: its key, range or access
+  // is bad.
+  std::optional<uint8_t*> find_place(Key rkey, uint64_t va, uint32_t n) const;
+  std::optional<uint8_t*> find_place(const wire::Packet& p) const {
+    return find_place(p.req.reth.rkey, p.req.reth.va, p.payload_len);
+  }
   bool on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq);
   bool refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome);
   PendingImm* add_imm(const wire::Packet& p, uint64_t seq);
@@ -108,6 +118,7 @@ class Responder {
   void contradict(Instant now, uint64_t seq);
   // responder_delivery.cc
   void advance(Instant now);
+  bool write_early(Instant now, uint64_t seq);
   bool finish_message(Instant now);
   Delivery deliver_imm(Instant now, uint64_t seq);
   // responder_ack.cc
@@ -126,6 +137,7 @@ class Responder {
   ReceivedPackets received_;
   MessageMap messages_;
   MailboxContent mailbox_content_;
+  EarlyPayloads early_;
   PendingImms imms_;
   RecvQueue recv_queue_;
   SackReport sacks_;
@@ -133,8 +145,7 @@ class Responder {
   AckPiggybackPolicy piggyback_;
   Fault fault_;
   Instant ack_deadline_ = Instant::never();
-  Instant last_refusal_ = kLongAgo;
-  Instant mailbox_answers_until_;  // a message to the mailbox may be unanswered
+  Refusals refusals_;
   uint32_t msn_ = 0;
   bool held_ = false;  // the next message waits for a receive work request
 };

@@ -1,6 +1,10 @@
-// Delivery in order: completions of messages and the message count follow as the next expected packet advances.
-// [MRC-RSP-8..9]
+// Delivery in order: payloads that came early, completions of messages and the message count follow as the next
+// expected packet advances. [MRC-RSP-8..9, MRC-RSP-15]
 #include "core/responder.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
 
 namespace mrc::core {
 
@@ -39,9 +43,29 @@ void Responder::advance(Instant now) {
   while (received_.next_arrived()) {
     const uint64_t next = received_.expected();
     if (!messages_.in_front() && !messages_.begin_front(next)) return contradict(now, next);
+    if (early_.any() && !write_early(now, next)) return;
     if (next == messages_.front_end() && !finish_message(now)) return;
     received_.advance();
   }
+}
+
+// The payload of the next packet, if it came before others. False: its region or the memory of it is gone since, and
+// the QP has failed; the peer would not send the packet again, since a SACK has reported it. [MRC-RSP-15]
+bool Responder::write_early(Instant now, uint64_t seq) {
+  std::unique_ptr<EarlyPayload> early = early_.take(seq);
+  if (early == nullptr) return true;
+  const auto n = static_cast<uint32_t>(early->bytes.size());
+  const std::optional<uint8_t*> to = find_place(early->rkey, early->va, n);
+  if (!to.has_value()) {
+    fail(now, seq, wire::kSyndromeRemoteAccess, AsyncEvent::kQpAccessError);
+    return false;
+  }
+  if (*to != nullptr && !write_payload(*to, early->bytes.data(), n)) {
+    fail_unwritable(now, early->rkey, seq);
+    return false;
+  }
+  early_.give_back(std::move(early));
+  return true;
 }
 
 // The last packet of the message is next, and has arrived. False: the message waits, or the QP has failed.
@@ -78,6 +102,7 @@ bool Responder::finish_message(Instant now) {
 }
 
 void Responder::flush() {
+  early_.clear();
   while (!recv_queue_.empty()) {
     Completion c;
     c.wr_id = recv_queue_.pop();

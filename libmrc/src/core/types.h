@@ -50,6 +50,10 @@ struct Mailbox {
   bool present = false;
 };
 
+// When the payload of a packet is written to memory: on its arrival, or in the order in which packets were sent. kAuto:
+// in order for QPs with a mailbox, which are those of programs for verbs. [MRC-RSP-15]
+enum class Placement : uint8_t { kAuto, kArrival, kInOrder };
+
 enum class SendOp : uint8_t { kWrite, kWriteImm };
 
 struct Sge {

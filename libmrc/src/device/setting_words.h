@@ -1,13 +1,17 @@
 // The settings that are words (settings.h): for each of them the enum that code uses and the word that people write,
 // declared once. No code compares the words themselves: a misspelt one would be a branch never taken.
 //
-// Enums of the datapath layer keep their definitions there and get only their words here.
+// Enums of lower layers keep their definitions there and get only their words here.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+namespace mrc::core {
+enum class Placement : uint8_t;
+}  // namespace mrc::core
 
 namespace mrc::datapath {
 enum class Offload : uint8_t;
@@ -24,6 +28,7 @@ namespace mrc::device {
 #define MRC_WORDS_EV_MODE(W) W(kUdpPort, "udp_port") W(kStructured, "structured") W(kSrv6, "srv6")
 #define MRC_WORDS_PATH_MTU(W) \
   W(k256, "256") W(k512, "512") W(k1024, "1024") W(k2048, "2048") W(k4096, "4096") W(k8192, "8192")
+#define MRC_WORDS_PLACEMENT(W) W(kAuto, "auto") W(kArrival, "arrival") W(kInOrder, "in_order")
 #define MRC_WORDS_OFFLOAD(W) W(kAuto, "auto") W(kOn, "on") W(kOff, "off")
 #define MRC_WORDS_SRV6_ENCAP(W) W(kNone, "none") W(kKernel, "kernel")
 #define MRC_WORDS_RAW_IO(W) W(kAuto, "auto") W(kXdp, "xdp") W(kPacket, "packet")
@@ -48,6 +53,7 @@ MRC_WORDS_OF(DatapathKind, MRC_WORDS_DATAPATH_KIND)
 MRC_WORDS_OF(SameHost, MRC_WORDS_SAME_HOST)
 MRC_WORDS_OF(EvMode, MRC_WORDS_EV_MODE)
 MRC_WORDS_OF(PathMtu, MRC_WORDS_PATH_MTU)
+MRC_WORDS_OF(core::Placement, MRC_WORDS_PLACEMENT)
 MRC_WORDS_OF(datapath::Offload, MRC_WORDS_OFFLOAD)
 MRC_WORDS_OF(datapath::RawIo, MRC_WORDS_RAW_IO)
 MRC_WORDS_OF(datapath::Srv6Encap, MRC_WORDS_SRV6_ENCAP)

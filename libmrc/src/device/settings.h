@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/types.h"
 #include "datapath/raw/raw_datapath.h"
 #include "datapath/udp/udp_datapath.h"
 #include "device/setting_keys.h"
@@ -73,6 +74,7 @@ namespace mrc::device {
   INT(reorder_floor_us, 20, 0, 1000000, "us", "A packet counts as lost when a packet sent at least this much later has arrived") \
   INT(probe_floor_us, 500, 10, 10000000, "us", "Minimum silence before a reliability probe")                              \
   INT(ev_probe_interval_ms, 50, 1, 60000, "ms", "Time between probes of a path that is assumed bad")                    \
+  WORD(placement, ::mrc::core::Placement, kAuto, "", "Time at which received data is written to memory: arrival: as its packets arrive, in any order; in_order: in the order in which they were sent, at the cost of a copy of what overtook others; auto: in_order for queue pairs of ibv_create_qp, as InfiniBand does and programs rely on, arrival for those of mrc.h") \
   FLAG(hold_without_recv, true, "Hold a write with immediate until a receive is posted; false: reject it and fail the QP") \
   INT(mpr, 32, 1, 255, "128 PSNs", "Default PSN window of a QP, both directions")         \
   FLAG(dynamic_mpr, false, "Follow the window that the peer announces")                                                 \

@@ -98,6 +98,7 @@ core::EndpointConfig endpoint_config(const DeviceConfig& config, const datapath:
   e.receive_room = uint64_t{datapath.receive_room()} * config.planes.size();  // of a peer like this host
   e.max_groups = std::min(e.max_groups, datapath.max_groups());
   e.hold_without_recv_wqe = s.hold_without_recv;
+  e.placement = s.placement;
   e.congestion = congestion_config(config);
   e.slot = slot;
   // The GIDs that receivers of datagrams see [MRC-UD-6]: the table's IPv4 address if there is one, as most programs use

@@ -52,10 +52,11 @@ class Joined {
  public:
   static constexpr int kPlanes = 2;
 
-  Joined() {
+  explicit Joined(Placement placement = Placement::kArrival) {
     for (int n = 0; n < 2; ++n) {
       EndpointConfig c;
       c.seed = 7u + static_cast<uint64_t>(n);
+      c.placement = placement;
       for (int p = 0; p < kPlanes; ++p) c.planes.push_back({address(n, p), 4791});
       for (int i = 0; i < 8; ++i) c.evs.push_back({49152u + static_cast<uint32_t>(i), plane_at(i % kPlanes)});
       ends_[n] = insist([&] { return std::make_unique<Endpoint>(c, &sinks_[n]); });
@@ -199,8 +200,8 @@ std::vector<uint8_t> pattern(size_t n) {
 }
 
 // From construction to teardown with the failures set before; false when something was not as it should be.
-void whole_life() {
-  Joined j;
+void whole_life(Placement placement) {
+  Joined j(placement);
   std::vector<uint8_t> source = pattern(20000), target(20000);
   j.sink(0).done.reserve(16);
   j.sink(1).done.reserve(16);
@@ -219,38 +220,45 @@ void whole_life() {
   EXPECT_EQ(source, target);
 }
 
+constexpr Placement kPlacements[] = {Placement::kArrival, Placement::kInOrder};
+
 TEST(AllocFailure, EveryAllocationFailsOnce) {
-  whole_life();  // everything allocated once per process
-  for (uint64_t first = 0;; ++first) {
-    set_failures(1, first);
-    const int64_t before = live_blocks();
-    ASSERT_NO_FATAL_FAILURE(whole_life()) << "allocation " << first;
-    ASSERT_EQ(live_blocks(), before) << "leak after allocation " << first;
-    if (failed_allocations() == 0) {
-      EXPECT_GT(first, 30u) << "the scope is not armed";
-      break;
+  for (const Placement placement : kPlacements) {
+    whole_life(placement);  // everything allocated once per process
+    for (uint64_t first = 0;; ++first) {
+      set_failures(1, first);
+      const int64_t before = live_blocks();
+      ASSERT_NO_FATAL_FAILURE(whole_life(placement)) << "allocation " << first;
+      ASSERT_EQ(live_blocks(), before) << "leak after allocation " << first;
+      if (failed_allocations() == 0) {
+        EXPECT_GT(first, 30u) << "the scope is not armed";
+        break;
+      }
     }
+    set_failures(0, 0);
   }
-  set_failures(0, 0);
 }
 
 TEST(AllocFailure, GroupsByBitMask) {
-  whole_life();
-  for (uint64_t mask : {0x3ull, 0x5ull, 0xFFull, 0x5555555555555555ull, 0x8000000000000001ull, 0xF0F0F0F0ull, ~0ull}) {
-    for (uint64_t first = 0;; first += 3) {
-      set_failures(mask, first);
-      const int64_t before = live_blocks();
-      ASSERT_NO_FATAL_FAILURE(whole_life()) << "mask " << mask << " from " << first;
-      ASSERT_EQ(live_blocks(), before) << "leak with mask " << mask << " from " << first;
-      if (failed_allocations() == 0) break;
+  for (const Placement placement : kPlacements) {
+    whole_life(placement);
+    for (uint64_t mask :
+         {0x3ull, 0x5ull, 0xFFull, 0x5555555555555555ull, 0x8000000000000001ull, 0xF0F0F0F0ull, ~0ull}) {
+      for (uint64_t first = 0;; first += 3) {
+        set_failures(mask, first);
+        const int64_t before = live_blocks();
+        ASSERT_NO_FATAL_FAILURE(whole_life(placement)) << "mask " << mask << " from " << first;
+        ASSERT_EQ(live_blocks(), before) << "leak with mask " << mask << " from " << first;
+        if (failed_allocations() == 0) break;
+      }
     }
+    set_failures(0, 0);
   }
-  set_failures(0, 0);
 }
 
 // `drop`: every so many packets one is lost.
-void steady(uint32_t drop) {
-  Joined j;
+void steady(uint32_t drop, Placement placement = Placement::kArrival) {
+  Joined j(placement);
   std::vector<uint8_t> source = pattern(100000), target(100000);
   constexpr size_t kRounds = 300, kWarm = 140;  // the map of messages has its size after the first 128
   j.sink(0).done.reserve(kRounds);
@@ -270,6 +278,7 @@ void steady(uint32_t drop) {
   EXPECT_GT(at_warm, 0u);
   EXPECT_EQ(armed_allocations() - at_warm, 0u);
   EXPECT_EQ(j.end(0).counters().retransmits > 0, drop != 0);
+  EXPECT_EQ(j.end(1).counters().rx_early > 0, drop != 0 && placement == Placement::kInOrder);
 }
 
 TEST(AllocSteadyState, NoAllocationOnAQuietNetwork) {
@@ -280,6 +289,12 @@ TEST(AllocSteadyState, NoAllocationOnAQuietNetwork) {
 TEST(AllocSteadyState, NoAllocationWhilePacketsAreLost) {
   set_failures(0, 0);
   steady(101);
+}
+
+// [MRC-RSP-15]
+TEST(AllocSteadyState, NoAllocationWhilePayloadsWaitForLostPackets) {
+  set_failures(0, 0);
+  steady(101, Placement::kInOrder);
 }
 
 }  // namespace

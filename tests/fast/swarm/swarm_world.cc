@@ -91,6 +91,7 @@ FabricConfig World::draw_fabric() {
   e.ack_delay = Duration::microseconds(rng_.below(30));
   e.timestamps = rng_.chance(0.8);
   e.trimming = rng_.chance(0.3);
+  e.placement = seed_ % 3 == 0 ? Placement::kInOrder : Placement::kAuto;
   e.congestion.line_rate_bps = 25e9 * f.planes;
   e.congestion.base_rtt = Duration::microseconds(12 + rng_.below(30));
   // The default most often, every other algorithm sometimes.

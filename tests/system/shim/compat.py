@@ -36,7 +36,7 @@ librdmacm is unchanged; the shim answers as the kernel's device (`spec/rdma_cm.m
 | `rstream` | rsockets, blocking and not, data checked |
 | `rcopy` | rsockets, a file that is compared |
 | `udpong`, blocking, not blocking and by poll | datagram rsockets; `tests/system/shim/datagram_rsockets.py` compares the data, over IPv6 and losses, too, and between two hosts while a plane dies and returns (`tests/system/shim/test_rsockets_between_hosts.py`) |
-| `riostream -T b` | rsockets, memory that the peer writes to |
+| `riostream -T b -T v` | rsockets, memory that the peer overwrites and this side polls, data checked (VRB-RSP-13); over a plane that is late, too |
 | `qperf -cm 1` | RC bandwidth; `ud_lat` and `ud_bw`, which meet by LID on one host, with `-cm 0`, too |
 | `ib_write_bw -q 4`, `ib_write_lat`, `ib_send_bw`, `ib_send_lat`, `ib_read_bw`, `ib_read_lat`, `ib_atomic_bw`, `ib_atomic_lat`, and `ib_send_bw`, `ib_send_lat` with `-c UD`; all with `-R` | perftest |
 | `fi_info -p verbs`, `fi_pingpong -e msg`, `-e dgram` over `verbs`, `-e rdm` over `verbs;ofi_rxm` and `verbs;ofi_rxd` | libfabric, data checked |
@@ -65,13 +65,11 @@ look at the time any more, and uses a processor.
 SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket options that rsockets do not have, and ends. A program that
 connects a socket of SOCK_DGRAM does not come back from that: the library takes over the socket that librdmacm itself then opens, too.
 
-`riostream` can wait for ever, like the puts below: its peer waits for the last byte of the last of several writes to one place.
-
 ## Settings of others
 
 | program | setting |
 |---|---|
-| UCX, and MPI over it | none: UD makes the connections, RC carries the data. MPICH needs a build for UCX, Open MPI `--mca pml ucx` if its order of choice is another, and `--mca osc ucx` for one-sided communication: its `osc rdma` ends in `btl ofi` at MPI_Compare_and_swap, without the preload, too. MPICH 4.0.2 reports truncated messages where a fragment ends within an element of a derived type, which MPI_Gather of large messages makes from 4 ranks on; over TCP, too, with segments of such a size. `UCX_RC_VERBS_SEG_SIZE=8201` ends fragments at multiples of 8 bytes. Tests that overwrite one place by several puts and wait for the last one (`ucx_perftest -t ucp_put_bw`) may wait for ever: MRC places packets in the order of arrival, which several paths and losses change |
+| UCX, and MPI over it | none: UD makes the connections, RC carries the data. MPICH needs a build for UCX, Open MPI `--mca pml ucx` if its order of choice is another, and `--mca osc ucx` for one-sided communication: its `osc rdma` ends in `btl ofi` at MPI_Compare_and_swap, without the preload, too. MPICH 4.0.2 reports truncated messages where a fragment ends within an element of a derived type, which MPI_Gather of large messages makes from 4 ranks on; over TCP, too, with segments of such a size. `UCX_RC_VERBS_SEG_SIZE=8201` ends fragments at multiples of 8 bytes |
 | NCCL's own InfiniBand transport | up to 2.29 `LD_PRELOAD`, from 2.30 on `NCCL_IBVERBS_LIB=/path/libmrc-verbs.so` will do instead. 2.28.9 needs `NCCL_GIN_TYPE=2`: unset, it calls through a pointer of GPU-initiated networking that stays -1 on our device. Every collective with 2 and 4 ranks, and 1 % loss: `tests/system/nccl-real/test_ib.py`. The plugin for NCCL is the better way |
 | MSCCL++ | `MSCCLPP_IBV_SO=/path/libmrc-verbs.so`. Its recipe for MRC also names the real libibverbs in `VMRC_LIBIBVERBS_SO`, and takes half of the functions from there: leave it out, or name the shim in it, or add `LD_PRELOAD`; otherwise ibv_alloc_pd fails with errno 95, and stderr says this (VRB-INT-5). GPU memory is refused. `tests/system/shim/mscclpp.c` does what its host side does, with and without atomics |
 
@@ -83,7 +81,7 @@ return (`tests/system/lab/test_applications.py`); `mckey` between two hosts of i
 Gloo's ibverbs transport needs a build of PyTorch; `tests/system/shim/gloo_test.cc` does what it does: a queue pair per pair of ranks, one
 completion queue and one waiting thread per rank, memory regions sent as messages, data by WRITE WITH IMMEDIATE, every element compared.
 
-HPC Challenge (`hpcc` 1.5.0, Open MPI, 2 ranks) passes all its own checks over the shim. Debian 12 has no OSU benchmarks, no Valkey and
+HPC Challenge (`hpcc` 1.5.0, Open MPI, 2 ranks) passes all its own checks over the shim (`tests/system/shim/test_hpcc.py`). Debian 12 has no OSU benchmarks, no Valkey and
 no SPDK; its Redis 7.0 is built without RDMA; of librpma it has the library, and no program that uses it.
 
 ## rdma-core's own tests

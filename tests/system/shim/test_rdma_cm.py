@@ -137,10 +137,20 @@ def test_qperf_of_datagrams():
             pair("qperf -lp PORT", f"qperf -lp PORT -cm {connected} 127.0.0.1 -t 1 {test}", forever=True, tcp=True, output=test)
 
 
+def riostream(extra):
+    """It waits in memory for the last byte of the last of several writes to one place, and then compares what came before."""
+    command = "riostream -T b -T v -S 20000 -C 5 -I 20 -p PORT"
+    pair(command, f"{command} -s 127.0.0.1", output="custom", extra=extra)
+
+
 def test_riostream():
-    """It waits for the last byte of the last of several writes to one place, which may arrive before the others."""
-    command = "riostream -T b -S 20000 -C 5 -p PORT"
-    until_it_ends(command, f"{command} -s 127.0.0.1")
+    """[VRB-RSP-13]"""
+    riostream(())
+
+
+def test_riostream_over_a_plane_that_is_late():
+    """[VRB-RSP-13]"""
+    riostream((("MRC_FAULT", "plane=1:delay=500us"), ("MRC_BURST_PACKETS", "2")))
 
 
 def test_addresses_of_infiniband_are_refused_by_name():

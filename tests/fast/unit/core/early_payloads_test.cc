@@ -1,0 +1,93 @@
+// Payloads that wait for earlier packets, and the pool that their copies come from. [MRC-RSP-15]
+#include "core/early_payloads.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace mrc::core {
+namespace {
+
+constexpr uint32_t kWindow = 64;
+
+class EarlyPayloadsTest : public testing::Test {
+ protected:
+  void put(uint64_t seq, const std::string& text) {
+    early_.put(seq, early_.copy(1000 + seq, Key(7), reinterpret_cast<const uint8_t*>(text.data()),
+                                static_cast<uint32_t>(text.size()), kWindow));
+  }
+  static std::string text_of(const EarlyPayload& payload) { return {payload.bytes.begin(), payload.bytes.end()}; }
+
+  EarlyPayloadPool pool_;
+  EarlyPayloads early_{&pool_};
+};
+
+TEST_F(EarlyPayloadsTest, EachIsTakenOnceByItsNumber) {
+  EXPECT_EQ(early_.take(5), nullptr);  // without room for any
+  put(5, "five");
+  put(7, "seven");
+  early_.check();
+  EXPECT_EQ(early_.count(), 2u);
+  EXPECT_EQ(early_.take(6), nullptr);
+  const auto five = early_.take(5);
+  ASSERT_NE(five, nullptr);
+  EXPECT_EQ(text_of(*five), "five");
+  EXPECT_EQ(five->va, 1005u);
+  EXPECT_EQ(five->rkey, Key(7));
+  EXPECT_EQ(early_.take(5), nullptr);
+  EXPECT_EQ(text_of(*early_.take(7)), "seven");
+  EXPECT_FALSE(early_.any());
+  early_.check();
+}
+
+TEST_F(EarlyPayloadsTest, AWindowOfThemWaitsAtOnce) {
+  const uint64_t first = (1ull << 32) - 10;
+  for (uint64_t seq = first; seq < first + kWindow; ++seq) put(seq, std::to_string(seq));
+  for (uint64_t seq = first; seq < first + kWindow; ++seq) EXPECT_EQ(text_of(*early_.take(seq)), std::to_string(seq));
+}
+
+TEST_F(EarlyPayloadsTest, ACopyThatIsGivenBackIsUsedAgain) {
+  put(1, "long enough for an allocation of its own");
+  auto first = early_.take(1);
+  const EarlyPayload* const at = first.get();
+  const uint8_t* const bytes = first->bytes.data();
+  early_.give_back(std::move(first));
+  EXPECT_EQ(pool_.kept(), 1u);
+  put(2, "short");
+  const auto second = early_.take(2);
+  EXPECT_EQ(second.get(), at);
+  EXPECT_EQ(second->bytes.data(), bytes);
+  EXPECT_EQ(text_of(*second), "short");
+}
+
+TEST_F(EarlyPayloadsTest, ThePoolIsBounded) {
+  std::vector<std::unique_ptr<EarlyPayload>> taken;
+  for (size_t i = 0; i <= EarlyPayloadPool::kMaxKept; ++i) taken.push_back(pool_.take());
+  for (size_t i = 0; i < EarlyPayloadPool::kMaxKept; ++i) pool_.give(std::move(taken[i]));
+  EXPECT_EQ(pool_.kept(), EarlyPayloadPool::kMaxKept);
+  pool_.give(std::move(taken.back()));
+  EXPECT_EQ(pool_.kept(), EarlyPayloadPool::kMaxKept);
+}
+
+TEST_F(EarlyPayloadsTest, ClearedOnesDoNotWaitAnyMore) {
+  for (uint64_t seq : {3, 4, 9}) put(seq, "gone");
+  early_.clear();
+  EXPECT_FALSE(early_.any());
+  EXPECT_EQ(pool_.kept(), 3u);
+  for (uint64_t seq : {3, 4, 9}) EXPECT_EQ(early_.take(seq), nullptr);
+  early_.check();
+}
+
+// The next window may be wider.
+TEST_F(EarlyPayloadsTest, AResetForgetsTheWindow) {
+  put(0, "gone");
+  early_.reset();
+  const uint8_t byte = 1;
+  for (uint64_t seq : {uint64_t{0}, uint64_t{kWindow}})
+    early_.put(seq, early_.copy(seq, Key(7), &byte, 1, 2 * kWindow));
+  EXPECT_EQ(early_.take(0)->va, 0u);
+  EXPECT_EQ(early_.take(kWindow)->va, kWindow);
+}
+
+}  // namespace
+}  // namespace mrc::core
