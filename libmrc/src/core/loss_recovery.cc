@@ -41,8 +41,10 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   detector_.on_late(now, detector_.lateness(first), rtt_);
   const std::optional<EvIndex> ev = qp_.engine.ev_index_of(p.sack.seth.entropy);
   if (!ev) return;
+  // Of a burst of late packets each has a SACK of its own: together they are one sample.
+  PeerPaths& paths = qp_.peer->paths;
+  if (paths.delivered_at(paths.plane_of(*ev)) < now) paths.on_plane_rtt(*ev, now - first);
   on_delivered(now, {first}, *ev, true);
-  qp_.peer->paths.on_plane_rtt(*ev, now - first);
   qp_.peer->paths.on_loss_refuted(now, *ev, first);
   qp_.peer->rearm(&qp_.engine.timers);
 }

@@ -73,6 +73,7 @@ class PeerPaths {
   void on_delivered(EvIndex ev, Instant sent_at);
   // Something was delivered on that plane, whenever it was sent.
   void note_delivery(Instant now, PlaneId plane) { health_.note_delivery(now, plane); }
+  Instant delivered_at(PlaneId plane) const { return health_.delivered_at(plane); }
   PlaneEvidence evidence(PlaneId plane, Instant sent_at) const { return health_.evidence(plane, sent_at); }
   // The plane of that EV should have delivered what was sent then: it delivers what was sent later, or nothing for two
   // of its round trips.

@@ -114,8 +114,8 @@ class Requester {
   Named read_named(Instant now, const wire::Packet& p, int64_t cack_next) const;
   void on_arrived(Instant now, uint64_t seq);
   void on_delivered(Instant now, Sending sending, EvIndex ev, bool asked_before);
-  void note_duplicate(int64_t seq);
-  void count_needless();
+  bool note_duplicate(int64_t seq);
+  bool count_needless();
   void note_retransmission_delay(Duration delay);
   void on_arrived_below(Instant now, uint64_t end);
   bool take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack_next);

@@ -42,14 +42,14 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
                                   .bitmap = seth.sack_bitmap,
                                   .base = seth.cack_psn + seth.sack_offset,
                                   .ev = seth.entropy});
-  if (p.bth.ack_req && !seth.pr) note_duplicate(cack_next - 1 + seth.ack_psn_offset);
+  const bool counted = p.bth.ack_req && !seth.pr && note_duplicate(cack_next - 1 + seth.ack_psn_offset);
   const Named named = read_named(now, p, cack_next);
   if (named.known) note_lateness(now, p, named);
   const bool news = take_arrivals(now, seth, static_cast<uint64_t>(cack_next));
   // Else about packets of long ago, which any host can name without a guess: it does not delay the next probe either
   // [MRC-SEC-14].
   if (!news && !named.known && !(seth.pr && probe_.expects(seth.probe_id))) {
-    ++qp_.engine.counters.drop_stale;
+    qp_.engine.counters.drop_stale += counted ? 0 : 1;
     return;
   }
   follow_peer_window(seth.mpr);
@@ -120,17 +120,19 @@ void Requester::on_delivered(Instant now, Sending sending, EvIndex ev, bool aske
 }
 
 // The peer has received this packet again. One of a packet whose record is gone was sent again as long as any such copy
-// of the QP is not accounted for; one that was sent once was copied by the network. [MRC-CNT-3] [MRC-SACK-11]
-void Requester::note_duplicate(int64_t seq) {
-  if (qp_.peer->description.nic || seq < 0 || seq >= static_cast<int64_t>(sent_.nxt())) return;
-  if (sent_.remembers(seq) && sent_[static_cast<uint64_t>(seq)].sends == 1) return;
-  count_needless();
+// of the QP is not accounted for; one that was sent once was copied by the network. True: it counts. [MRC-CNT-3]
+// [MRC-SACK-11]
+bool Requester::note_duplicate(int64_t seq) {
+  if (qp_.peer->description.nic || seq < 0 || seq >= static_cast<int64_t>(sent_.nxt())) return false;
+  if (sent_.remembers(seq) && sent_[static_cast<uint64_t>(seq)].sends == 1) return false;
+  return count_needless();
 }
 
-void Requester::count_needless() {
-  if (totals_.needless >= totals_.retransmits) return;
+bool Requester::count_needless() {
+  if (totals_.needless >= totals_.retransmits) return false;
   ++totals_.needless;
   ++qp_.engine.counters.spurious_retransmits;
+  return true;
 }
 
 // A QP's first retransmission allocates its histogram; where memory has run out, the next one does.

@@ -225,9 +225,12 @@ bool Responder::build(Instant now, PlaneSet planes_with_room, TxBurst* out) {
                   event::TxSack{.cack = psn_of(received_.expected() - 1), .base = psn_of(base)});
   };
   pending_acks_.sack = pending_acks_.sack && sacks_.write(received_, psn_of(kOrigin), room, add_sack);
-  if (!pending_acks_.sack && (pending_acks_.ack || pending_acks_.nak) && room(0)) add_ack(now, &builder);
+  const uint32_t acks = pending_acks_.ack || pending_acks_.nak ? 1 : 0;
+  while (!pending_acks_.sack && sacks_.duplicates_left() && out->segments + acks < limit)
+    sacks_.write_duplicate(received_, psn_of(kOrigin), add_sack);
+  if (!pending_acks_.sack && acks > 0 && room(0)) add_ack(now, &builder);
   builder.finish();
-  pending_acks_.scheduled = pending_acks_.sack || pending_acks_.ack || pending_acks_.nak;
+  pending_acks_.scheduled = pending_acks_.sack || pending_acks_.ack || pending_acks_.nak || sacks_.duplicates_left();
   sacks_.on_reported();
   delay_ack(Instant::never());
   return out->segments > 0;

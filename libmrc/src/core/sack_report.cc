@@ -34,21 +34,13 @@ bool SackReport::must_repeat(Unreported& unreported, const ReceivedPackets& rece
   return unreported.repeat_due && unreported.low >= unreported.high && unreported.named == named_count_;
 }
 
-uint64_t SackReport::repeat_base(Unreported* unreported, Psn first) {
-  const uint64_t base = aligned(again_low_, first);
-  again_low_ = base + wire::kSackBitmapBits;  // the rest of a long range follows the next new arrivals
-  unreported->repeated = true;
-  return base;
-}
-
 // Keeps the unreported arrivals. True: there are some.
 bool SackReport::finish(const Unreported& unreported) {
   if (again_low_ >= again_high_) {
     again_low_ = unreported.reported_low;
     again_high_ = std::min(unreported.low, unreported.high);
   }
-  if (unreported.named > 0)
-    std::move(named_->begin() + unreported.named, named_->begin() + named_count_, named_->begin());
+  std::move(named_.begin() + unreported.named, named_.begin() + named_count_, named_.begin());
   named_count_ -= unreported.named;
   const bool new_left = unreported.low < unreported.high;
   low_ = new_left ? unreported.low : UINT64_MAX;

@@ -1,7 +1,7 @@
 // SackReport: the content of one QP's SACKs: the packets above the cumulative PSN that are new since the last
-// ones, the marked paths, the packets that arrived again, and the pending answer to a probe. It chooses the SACKs of a
+// ones, the marked paths, the pending answer to a probe, and the packets that arrived again. It chooses the SACKs of a
 // burst of answers: one per range of 64 PSNs with an arrival, from the lowest to the highest new packet, one per
-// CE-marked path, and one per packet that arrived again. [MRC-SACK-1..11, MRC-PROBE-4]
+// CE-marked path, and in the room that is left one per packet that arrived again. [MRC-SACK-1..11, MRC-PROBE-4]
 #pragma once
 
 #include <algorithm>
@@ -30,10 +30,34 @@ struct SackTrigger {
   Instant arrived;
 };
 
+// Packets that arrived again and have not been named yet, the oldest first. Those that find no place, or no memory,
+// are not named: nothing but a counter of the peer depends on it.
+class DuplicateArrivals {
+ public:
+  static constexpr uint32_t kMax = 64;
+
+  void keep(const SackTrigger& t) {
+    if (count_ == kMax) return;
+    if (kept_ == nullptr) kept_.reset(new (std::nothrow) std::array<SackTrigger, kMax>);
+    if (kept_ != nullptr) (*kept_)[(first_ + count_++) % kMax] = t;
+  }
+  bool any() const { return count_ > 0; }
+  const SackTrigger& take() {
+    const SackTrigger& oldest = (*kept_)[first_];
+    first_ = (first_ + 1) % kMax;
+    --count_;
+    return oldest;
+  }
+  void check() const { MRC_INVARIANT(count_ <= kMax && first_ < kMax && (count_ == 0 || kept_ != nullptr)); }
+
+ private:
+  std::unique_ptr<std::array<SackTrigger, kMax>> kept_;  // from the first one on: most QPs have none
+  uint32_t first_ = 0, count_ = 0;
+};
+
 class SackReport {
  public:
-  // Packets that are kept until they have been named: as many marked ones, and those that arrived again besides.
-  static constexpr uint32_t kMaxMarked = 4, kMaxNamed = 64;
+  static constexpr uint32_t kMaxNamed = 4;  // marked packets that are kept until they have been named
 
   void reset() { *this = SackReport(); }
   // A new packet has arrived.
@@ -44,7 +68,10 @@ class SackReport {
   }
   // A packet requests an answer; its mark is reported in any case.
   void on_trigger(const SackTrigger& t) {
-    if (t.ce || t.again) name(t);
+    if (t.ce && named_count_ < kMaxNamed)
+      named_[named_count_++] = t;
+    else if (t.again)
+      duplicates_.keep(t);
     newest_ = t;
     newest_.again = false;  // each arrival is reported once
   }
@@ -60,7 +87,7 @@ class SackReport {
   uint16_t probe_id() const { return probe_id_; }
   uint32_t unreported_bytes() const { return unreported_bytes_; }
   // A SACK would only report that everything has arrived.
-  bool only_cumulative() const { return named_count_ == 0 && !probe_pending_; }
+  bool only_cumulative() const { return named_count_ == 0 && !probe_pending_ && !duplicates_.any(); }
   // A burst of answers has been made.
   void on_reported() { unreported_bytes_ = 0; }
 
@@ -76,22 +103,21 @@ class SackReport {
   bool write(const ReceivedPackets& received, Psn first, const Room& room, const Add& add) {
     Unreported unreported = begin(received);
     while ((unreported.low < unreported.high || unreported.named < named_count_) && room(2)) {
-      const SackTrigger& t = unreported.named < named_count_ ? (*named_)[unreported.named++] : newest_;
-      uint64_t base = aligned(received.expected(), first);
+      const uint64_t base = unreported.low < unreported.high ? base_for(unreported, received, first)
+                                                             : aligned(received.expected(), first);
+      add(unreported.named < named_count_ ? named_[unreported.named++] : newest_, base, false);
+      unreported.any = true;
       if (unreported.low < unreported.high) {
-        base = base_for(unreported, received, first);
         unreported.covered_low = std::min(unreported.covered_low, base);
         unreported.low = base + wire::kSackBitmapBits;
-      } else if (t.again && must_repeat(unreported, received)) {
-        base = repeat_base(&unreported, first);
       }
-      add(t, base, false);
-      unreported.any = true;
       skip_empty(&unreported, received);
     }
-    if (!unreported.repeated && must_repeat(unreported, received) && room(2)) {
-      add(newest_, repeat_base(&unreported, first), false);
-      unreported.any = true;
+    if (must_repeat(unreported, received) && room(2)) {
+      const uint64_t base = aligned(again_low_, first);
+      add(next_duplicate(), base, false);
+      unreported.any = unreported.repeated = true;
+      again_low_ = base + wire::kSackBitmapBits;  // the rest of a long range follows the next new arrivals
     }
     bool more = finish(unreported);
     if (probe_pending_ && !more && room(1)) {
@@ -101,13 +127,20 @@ class SackReport {
       probe_pending_ = false;
     }
     more = more || probe_pending_;
-    if (!unreported.any) add(newest_, aligned(received.expected(), first), false);
+    if (!unreported.any) add(next_duplicate(), aligned(received.expected(), first), false);
     return more;
   }
+  // SACKs that only name packets that arrived again are left. They wait for all others, and for ACKs: they must not
+  // hold up what a peer waits for, however many copies arrive.
+  bool duplicates_left() const { return duplicates_.any(); }
+  template <typename Add>
+  void write_duplicate(const ReceivedPackets& received, Psn first, const Add& add) {
+    add(duplicates_.take(), aligned(received.expected(), first), false);
+  }
   void check() const {
-    MRC_INVARIANT(named_count_ <= kMaxNamed && (named_count_ == 0 || named_ != nullptr));
-    MRC_INVARIANT(low_ == UINT64_MAX || low_ <= high_);
+    MRC_INVARIANT(named_count_ <= kMaxNamed && (low_ == UINT64_MAX || low_ <= high_));
     MRC_INVARIANT(!newest_.again && !probe_.again);
+    duplicates_.check();
   }
 
  private:
@@ -120,29 +153,23 @@ class SackReport {
     bool repeat_due = false, repeated = false;
     bool any = false;
   };
-  // Without memory for it, the packet is not named.
-  void name(const SackTrigger& t) {
-    if (named_count_ >= (t.again ? kMaxNamed : kMaxMarked)) return;
-    if (named_ == nullptr) named_.reset(new (std::nothrow) Names);
-    if (named_ != nullptr) (*named_)[named_count_++] = t;
-  }
   Unreported begin(const ReceivedPackets& received) const;
   static void skip_empty(Unreported* unreported, const ReceivedPackets& received);
   static uint64_t base_for(const Unreported& unreported, const ReceivedPackets& received, Psn first);
+  const SackTrigger& next_duplicate() { return duplicates_.any() ? duplicates_.take() : newest_; }
   bool must_repeat(Unreported& unreported, const ReceivedPackets& received);
-  uint64_t repeat_base(Unreported* unreported, Psn first);
   bool finish(const Unreported& unreported);
 
   uint64_t low_ = UINT64_MAX, high_ = 0;     // received above expected() since the last SACK
   uint64_t again_low_ = 0, again_high_ = 0;  // reported once above expected(), in a SACK that may be lost
   SackTrigger newest_;
-  using Names = std::array<SackTrigger, kMaxNamed>;
-  std::unique_ptr<Names> named_;  // from the first one on: most QPs have none
+  std::array<SackTrigger, kMaxNamed> named_;
   uint32_t named_count_ = 0;
   uint32_t unreported_bytes_ = 0;
   SackTrigger probe_;
   uint16_t probe_id_ = 0;
   bool probe_pending_ = false;
+  DuplicateArrivals duplicates_;
 };
 
 }  // namespace mrc::core

@@ -120,6 +120,24 @@ TEST_F(ResponderAckTest, APacketThatHadArrivedBeforeIsReportedAsSuch) {
   EXPECT_FALSE(sacks().back()->p.bth.ack_req) << "what was trimmed is counted as that";
 }
 
+// [MRC-SACK-11] Bursts of one packet: more copies arrive than reports of them leave.
+TEST_F(ResponderAckTest, AcksDoNotWaitForReportsOfCopies) {
+  config_.max_segments = 1;
+  start();
+  take(write_packet(0));
+  sent_.clear();
+  for (int i = 0; i < 20; ++i) {
+    for (int copies = 0; copies < 3; ++copies) arrive(write_packet(0));
+    for (int bursts = 0; bursts < 2; ++bursts)
+      if (endpoint_->poll_tx(now_, &burst_, PlaneSet::all())) take_burst();
+  }
+  EXPECT_GE(sent(wire::Opcode::kAck).size(), 19u);
+  drain();
+  size_t reported = 0;
+  for (const SentPacket* s : sacks()) reported += s->p.bth.ack_req;
+  EXPECT_EQ(reported, 60u);
+}
+
 // [MRC-SACK-11]
 TEST_F(ResponderAckTest, NothingOfOursIsSentToANic) {
   peer_.nic = true;

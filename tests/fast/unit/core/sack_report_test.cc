@@ -43,12 +43,14 @@ class SackReportTest : public testing::Test {
   // The SACKs of one burst of at most `room` packets; an ACK follows.
   std::vector<Sack> write(uint32_t room = 16) {
     std::vector<Sack> all;
-    more_ = report_.write(
-        received_, Psn(0), [&](uint32_t reserve) { return all.empty() || all.size() + reserve < room; },
-        [&](const SackTrigger& t, uint64_t base, bool probe_reply) {
-          all.push_back({static_cast<int64_t>(t.seq - kFirstReported), static_cast<int64_t>(base - kFirstReported),
-                         probe_reply, t.again});
-        });
+    const auto room_for = [&](uint32_t reserve) { return all.empty() || all.size() + reserve < room; };
+    const auto add = [&](const SackTrigger& t, uint64_t base, bool probe_reply) {
+      all.push_back({static_cast<int64_t>(t.seq - kFirstReported), static_cast<int64_t>(base - kFirstReported),
+                     probe_reply, t.again});
+    };
+    more_ = report_.write(received_, Psn(0), room_for, add);
+    while (!more_ && report_.duplicates_left() && all.size() + 1 < room)
+      report_.write_duplicate(received_, Psn(0), add);
     report_.on_reported();
     report_.check();
     return all;
@@ -98,7 +100,7 @@ TEST_F(SackReportTest, PacketsThatArriveAgainAreNamedOneByOneAndOnce) {
   arrive_again(2, true);  // marked, too: one SACK reports both
   arrive_again(1);
   EXPECT_FALSE(report_.only_cumulative());
-  EXPECT_EQ(write(), (Sacks{{1, 0, false, true}, {2, 0, false, true}, {1, 0, false, true}}));
+  EXPECT_EQ(write(), (Sacks{{2, 0, false, true}, {1, 0, false, true}, {1, 0, false, true}}));
   EXPECT_TRUE(report_.only_cumulative());
   arrive(4);
   EXPECT_EQ(write(), (Sacks{{4, 0, false}}));
@@ -113,7 +115,7 @@ TEST_F(SackReportTest, APacketThatArrivesAgainIsNamedByTheSackThatRepeats) {
   EXPECT_EQ(write(), (Sacks{{100, 40, false}}));
   arrive_again(100);
   arrive_again(100);
-  EXPECT_EQ(write(), (Sacks{{100, 0, false, true}, {100, 96, false, true}}));
+  EXPECT_EQ(write(), (Sacks{{100, 96, false, true}, {100, 0, false, true}}));
   EXPECT_FALSE(more_);
   arrive_again(100);
   EXPECT_EQ(write(), (Sacks{{100, 0, false, true}})) << "repeated once";
@@ -123,15 +125,23 @@ TEST_F(SackReportTest, SixtyFourPacketsThatArriveAgainAreKept) {
   for (uint64_t k = 0; k < 70; ++k) arrive(k);
   write();
   for (uint64_t k = 0; k < 70; ++k) arrive_again(k);
-  Sacks all;
-  do {
-    for (const Sack& sack : write()) all.push_back(sack);
-  } while (more_);
-  ASSERT_EQ(all.size(), SackReport::kMaxNamed);
+  const Sacks all = write(100);
+  ASSERT_EQ(all.size(), DuplicateArrivals::kMax);
   for (size_t i = 0; i < all.size(); ++i) {
     EXPECT_TRUE(all[i].again);
     EXPECT_EQ(all[i].named, static_cast<int64_t>(i));
   }
+}
+
+// [MRC-SACK-11]: marks come first, however many packets arrive again.
+TEST_F(SackReportTest, PacketsThatArriveAgainTakeNoPlaceOfMarkedOnes) {
+  for (uint64_t k = 0; k < 4; ++k) arrive(k);
+  write();
+  for (uint64_t k = 0; k < 4; ++k) arrive_again(k);
+  arrive(4, true);
+  arrive(5);
+  EXPECT_EQ(write(2), (Sacks{{4, 0, false}}));
+  EXPECT_EQ(write(), (Sacks{{0, 0, false, true}, {1, 0, false, true}, {2, 0, false, true}, {3, 0, false, true}}));
 }
 
 TEST_F(SackReportTest, WhatFindsNoRoomFollowsInTheNextBurst) {
