@@ -96,7 +96,7 @@ void print_processes(const Json& processes) {
       std::printf("\n");
     }
     std::printf(
-        "  losses: packets sent on the plane and taken for lost, needlessly or because they were trimmed, too\n");
+        "  losses: packets sent on the plane and taken for lost: lost, trimmed, or merely late\n");
     for (const Json& c : p["counters"])
       std::printf("  %-26s %12s  %s\n", text_of(c["name"]).c_str(), text_of(c["value"]).c_str(),
                   text_of(c["sentence"]).c_str());
