@@ -91,7 +91,7 @@ class Session {
       // Neither side destroys its queue pairs while the other still waits for an acknowledgement.
       oob_.barrier("end of size");
     } catch (...) {
-      if (report_.at("sizes").size() == sizes) keep_incomplete(plan, before, runner.get());
+      if (report_.at("sizes").size() == sizes) try_to_keep_incomplete(plan, before, runner.get());
       throw;
     }
     if (o_.json != "-") print_size(report_, stdout);
@@ -108,6 +108,14 @@ class Session {
     add_paths(&report_, before, after, read_qp_stats(runner->first_qp()));
     // An older mrc-perf says nothing of its losses.
     if (answer.contains("losses")) add_losses(&report_, !o_.is_server(), my_losses, answer.at("losses"));
+  }
+
+  // The error of the run is the one to be told, whatever else fails then.
+  void try_to_keep_incomplete(const Plan& plan, const Snapshot& before, const Runner* runner) {
+    try {
+      keep_incomplete(plan, before, runner);
+    } catch (const std::exception&) {
+    }
   }
 
   // The run has failed. `runner`: null when it could not be made.
