@@ -19,7 +19,7 @@ struct EvSample {
 
 struct QpSample {
   uint32_t qpn = 0, dest_qpn = 0;
-  int64_t cwnd = 0, inflight = 0;  // bytes; inflight may be a little below 0
+  int64_t cwnd = 0, inflight = 0;  // bytes; of older libraries inflight may be a little below 0
   uint64_t outstanding = 0;        // packets sent and not acknowledged
   uint64_t tx = 0, retransmits = 0, timeouts = 0;
   std::vector<EvSample> evs;

@@ -26,7 +26,7 @@ struct Snapshot {
 };
 
 struct QpSnapshot {
-  std::map<std::string, int64_t> values;  // cwnd, srtt_ns, ...; inflight may be below 0
+  std::map<std::string, int64_t> values;  // cwnd, srtt_ns, ...
   std::vector<EvLine> evs;
   // EVs in a state: in use (active) for GOOD and SKIP, all of them for ASSUMED_BAD and DENIED, which are never in use.
   uint32_t count(const std::string& state) const;
