@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "mrc.h"
 #include "mrc_soft.h"
+#include "swarm/stream_check.h"
 #include "swarm/swarm_world.h"
 #include "swarm/virtual_hosts.h"
 
@@ -20,20 +20,14 @@ namespace mrc::swarm {
 
 namespace {
 
-constexpr uint8_t kBlank = 0xEE;
-constexpr size_t kBuffer = 64 << 10, kMargin = 256;
+constexpr uint32_t kBuffer = 64 << 10;
 constexpr size_t kMaxOld = 2;                                // connections of a pair that are broken, not closed
 constexpr size_t kPlaces = (kMaxHosts - 1) * (kMaxOld + 1);  // for a source and a target, in a host's memory
 constexpr uint32_t kMaxRecvWr = 64;
 constexpr uint32_t kReceive = 1u << 31;  // in the lower half of a wr_id; the upper one has the connection
 constexpr Duration kEndsWithin = Duration::seconds(20);  // requests to a peer that is gone; and all, after the faults
 
-struct PostedWrite {
-  uint32_t offset, length;
-  bool imm, signaled;
-};
-
-// What a program has for one connection, and how far what it sends has come.
+// What a program has for one connection.
 struct End {
   int host = 0;
   size_t place = 0;      // of the buffers in its host's memory
@@ -41,16 +35,14 @@ struct End {
   uint32_t qpn = 0, psn = 0;
   uint8_t *source = nullptr, *target = nullptr;
   ibv_mr *from = nullptr, *to = nullptr;
-  std::vector<PostedWrite> messages;
-  size_t posted = 0, done = 0;  // done: up to the last completion
-  uint32_t slots = 0;
-  uint32_t receives = 0, imms = 0;  // posted; completed
+  uint32_t receives = 0;  // posted
 };
 
 struct Connection {
   uint32_t serial = 0;
   std::array<End, 2> ends;
-  bool broken = false;  // one end is gone, or going
+  std::vector<StreamCheck> streams;  // from the end of the same index to the other one
+  bool broken = false;               // one end is gone, or going
   Instant broken_at;
   bool waits = false;  // the other end is closed only when its requests have ended
 };
@@ -84,22 +76,19 @@ class HostWorld {
   void close(int host);
   void close(End* end);
   void connect(Pair* pair);
+  void take_place(End* end, int host);
+  void create(End* end);
   void connect(End* end, const End& peer);
-  void draw_messages(Connection* c, int from);
   void crash(int host);
   void give_up(Pair* pair);
   void look_after(Pair* pair);
   void meddle();
-  void post(Connection* c, int from);
-  void post_receives(const Connection& c, End* end);
+  void post(Connection* c, size_t from);
+  void post_receives(Connection* c, size_t to);
   void poll_cq(int host);
   void on_done(int host, const ibv_wc& wc);
-  void on_sent(End* end, size_t index, ibv_wc_status status);
-  void on_received(Connection* c, int to, uint32_t request, const ibv_wc& wc);
   void turn(Duration most);
   bool finished() const;
-  bool pending(const End& end) const;
-  void check_memory(const Connection& c, int from, bool complete);
 
   void fail(const std::string& what) {
     if (outcome_.ok) outcome_.failure = what;
@@ -108,9 +97,12 @@ class HostWorld {
   void expect(bool holds, const char* what) {
     if (!holds) fail(what);
   }
+  void fail_if(const std::string& broken) {
+    if (!broken.empty()) fail(broken);
+  }
   void break_up(Connection* c) {
     if (c->broken) return;
-    for (int from : {0, 1}) check_memory(*c, from, false);
+    for (const StreamCheck& stream : c->streams) fail_if(stream.check_memory(false));
     c->broken = true;
     c->broken_at = hosts_->now();
     c->waits = rng_.chance(0.5);
@@ -150,7 +142,7 @@ void HostWorld::build() {
       pairs_.emplace_back().hosts = {a, b};
     }
   for (int host = 0; host < count_; ++host) {
-    at(host).memory.resize(2 * kBuffer * kPlaces);
+    at(host).memory.resize(size_t{2} * kBuffer * kPlaces);
     open(host);
   }
 }
@@ -202,53 +194,42 @@ void HostWorld::close(End* end) {
   at(end->host).taken[end->place] = false;
 }
 
-void HostWorld::draw_messages(Connection* c, int from) {
-  End& end = c->ends[static_cast<size_t>(from)];
-  uint32_t offset = kMargin;
-  const uint32_t count = rng_.below(30);
-  for (uint32_t i = 0; i < count; ++i) {
-    PostedWrite m{};
-    m.length = rng_.chance(0.1) ? 0 : rng_.chance(0.5) ? 1 + rng_.below(200) : 1 + rng_.below(8000);
-    if (offset + m.length + kMargin > kBuffer) break;
-    m.offset = offset;
-    m.imm = rng_.chance(0.4);
-    m.signaled = rng_.chance(0.5);
-    offset += m.length + rng_.below(20);
-    end.messages.push_back(m);
-  }
-  if (!end.messages.empty()) end.messages.back().signaled = true;
-}
-
 void HostWorld::connect(Pair* pair) {
   pair->now = std::make_unique<Connection>();
   Connection& c = *pair->now;
   c.serial = ++serials_;
   by_serial_[c.serial] = &c;
-  for (size_t i : {0, 1}) {
-    End& end = c.ends[i];
-    end.host = pair->hosts[i];
-    Program& p = at(end.host);
-    while (p.taken[end.place]) ++end.place;
-    p.taken[end.place] = true;
-    end.source = p.memory.data() + 2 * kBuffer * end.place;
-    end.target = end.source + kBuffer;
-    for (uint32_t k = 0; k < kBuffer; ++k)
-      end.source[k] = static_cast<uint8_t>((k * 131 + (k >> 7) + c.serial * 17 + i * 5 + seed_) | 1);
-    std::fill_n(end.target, kBuffer, kBlank);
-    mrc_qp_init_attr init{};
-    init.send_cq = init.recv_cq = p.cq;
-    init.cap = cap_;
-    init.pd = p.pd;
-    end.qp = mrc_create_qp(p.context, &init);
-    end.from = mrc_soft_reg_mr(p.pd, end.source, kBuffer, 0);
-    end.to = mrc_soft_reg_mr(p.pd, end.target, kBuffer, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    if (end.qp == nullptr || end.from == nullptr || end.to == nullptr) return fail("no queue pair or no region");
-    expect(mrc_get_qpn(end.qp, &end.qpn) == 0, "a queue pair has no number");
-    end.psn = static_cast<uint32_t>(rng_.next()) & 0xFFFFFF;
-    draw_messages(&c, static_cast<int>(i));
-  }
+  for (size_t i : {0, 1}) take_place(&c.ends[i], pair->hosts[i]);
+  for (size_t i : {0, 1})
+    c.streams.emplace_back(draw_messages(&rng_, rng_.below(30), 8000, kBuffer), c.ends[i].source, c.ends[1 - i].target,
+                           kBuffer, c.serial * 17 + static_cast<uint32_t>(i * 5 + seed_));
+  for (End& end : c.ends) create(&end);
+  if (!outcome_.ok) return;
   connect(&c.ends[0], c.ends[1]);
   connect(&c.ends[1], c.ends[0]);
+}
+
+void HostWorld::take_place(End* end, int host) {
+  end->host = host;
+  Program& p = at(host);
+  while (p.taken[end->place]) ++end->place;
+  p.taken[end->place] = true;
+  end->source = p.memory.data() + size_t{2} * kBuffer * end->place;
+  end->target = end->source + kBuffer;
+}
+
+void HostWorld::create(End* end) {
+  const Program& p = at(end->host);
+  mrc_qp_init_attr init{};
+  init.send_cq = init.recv_cq = p.cq;
+  init.cap = cap_;
+  init.pd = p.pd;
+  end->qp = mrc_create_qp(p.context, &init);
+  end->from = mrc_soft_reg_mr(p.pd, end->source, kBuffer, 0);
+  end->to = mrc_soft_reg_mr(p.pd, end->target, kBuffer, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  if (end->qp == nullptr || end->from == nullptr || end->to == nullptr) return fail("no queue pair or no region");
+  expect(mrc_get_qpn(end->qp, &end->qpn) == 0, "a queue pair has no number");
+  end->psn = static_cast<uint32_t>(rng_.next()) & 0xFFFFFF;
 }
 
 void HostWorld::connect(End* end, const End& peer) {
@@ -297,19 +278,14 @@ void HostWorld::give_up(Pair* pair) {
   close(&pair->now->ends[rng_.below(2)]);
 }
 
-bool HostWorld::pending(const End& end) const {
-  return std::any_of(end.messages.begin() + static_cast<std::ptrdiff_t>(end.done),
-                     end.messages.begin() + static_cast<std::ptrdiff_t>(end.posted),
-                     [](const PostedWrite& m) { return m.signaled; });
-}
-
 // Closes what is left of broken connections, and makes the next one, perhaps while they last.
 void HostWorld::look_after(Pair* pair) {
   if (pair->now != nullptr && pair->now->broken) pair->old.push_back(std::move(pair->now));
   for (const auto& c : pair->old)
-    for (End& end : c->ends) {
+    for (size_t i : {0, 1}) {
+      End& end = c->ends[i];
       if (end.qp == nullptr) continue;
-      if (c->waits && pending(end)) {
+      if (c->waits && c->streams[i].pending()) {
         if (hosts_->now() > c->broken_at + kEndsWithin) fail("a request to a peer that is gone has not ended");
       } else if (c->waits || rng_.chance(0.1)) {
         close(&end);
@@ -336,39 +312,37 @@ void HostWorld::meddle() {
   }
 }
 
-void HostWorld::post_receives(const Connection& c, End* end) {
-  while (end->receives < end->imms + 1 + rng_.below(8)) {
+void HostWorld::post_receives(Connection* c, size_t to) {
+  End& end = c->ends[to];
+  while (end.receives < c->streams[1 - to].imms_done() + 1 + rng_.below(8)) {
     ibv_recv_wr wr{};
-    wr.wr_id = static_cast<uint64_t>(c.serial) << 32 | kReceive | end->receives;
+    wr.wr_id = static_cast<uint64_t>(c->serial) << 32 | kReceive | end.receives;
     ibv_recv_wr* bad;
-    if (mrc_post_recv(end->qp, &wr, &bad) != 0) return expect(c.broken, "a receive request is refused");
-    ++end->receives;
+    if (mrc_post_recv(end.qp, &wr, &bad) != 0) return expect(c->broken, "a receive request is refused");
+    ++end.receives;
   }
 }
 
-void HostWorld::post(Connection* c, int from) {
-  End& end = c->ends[static_cast<size_t>(from)];
-  const End& peer = c->ends[static_cast<size_t>(1 - from)];
+void HostWorld::post(Connection* c, size_t from) {
+  const End& end = c->ends[from];
+  const End& peer = c->ends[1 - from];
+  StreamCheck& stream = c->streams[from];
   if (end.qp == nullptr) return;
-  post_receives(*c, &end);
-  while (end.posted < end.messages.size() && end.slots < cap_.max_send_wr) {
-    PostedWrite& m = end.messages[end.posted];
-    // A program may not fill its queue with unsignalled requests.
-    if (end.slots + 1 == cap_.max_send_wr) m.signaled = true;
-    ibv_sge sge{reinterpret_cast<uint64_t>(end.source) + m.offset, m.length, end.from->lkey};
+  post_receives(c, from);
+  while (const StreamMessage* const m = stream.next(cap_.max_send_wr)) {
+    ibv_sge sge{reinterpret_cast<uint64_t>(end.source) + m->offset, m->length, end.from->lkey};
     ibv_send_wr wr{};
-    wr.wr_id = static_cast<uint64_t>(c->serial) << 32 | end.posted;
+    wr.wr_id = static_cast<uint64_t>(c->serial) << 32 | stream.posted();
     wr.sg_list = &sge;
     wr.num_sge = 1;
-    wr.opcode = m.imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-    wr.send_flags = m.signaled ? IBV_SEND_SIGNALED : 0;
-    wr.imm_data = static_cast<uint32_t>(end.posted) ^ c->serial << 16;
-    wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(peer.target) + m.offset;
+    wr.opcode = m->imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+    wr.send_flags = m->signaled ? IBV_SEND_SIGNALED : 0;
+    wr.imm_data = stream.imm(stream.posted());
+    wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(peer.target) + m->offset;
     wr.wr.rdma.rkey = peer.to->rkey;
     ibv_send_wr* bad;
     if (mrc_post_send(end.qp, &wr, &bad) != 0) return expect(c->broken, "a request that fits is refused");
-    ++end.posted;
-    ++end.slots;
+    stream.count_posted();
     if (rng_.chance(0.3)) break;
   }
 }
@@ -384,66 +358,26 @@ void HostWorld::on_done(int host, const ibv_wc& wc) {
   const auto found = by_serial_.find(static_cast<uint32_t>(wc.wr_id >> 32));
   if (found == by_serial_.end()) return fail("a completion of a connection that is gone");
   Connection& c = *found->second;
-  const int side = c.ends[0].host == host ? 0 : 1;
-  End& end = c.ends[static_cast<size_t>(side)];
+  const size_t side = c.ends[0].host == host ? 0 : 1;
+  const End& end = c.ends[side];
   if (end.qp == nullptr || wc.qp_num != end.qpn) return fail("a completion of a queue pair that is destroyed");
   if (wc.status != IBV_WC_SUCCESS) {
     ++ended_;
     if (!c.broken) return fail(std::string("a completion says ") + std::to_string(wc.status));
   }
+  const bool success = wc.status == IBV_WC_SUCCESS;
   const auto number = static_cast<uint32_t>(wc.wr_id);
-  if ((number & kReceive) == 0) return on_sent(&end, number, wc.status);
-  if (wc.status == IBV_WC_SUCCESS) on_received(&c, side, number & ~kReceive, wc);
-}
-
-void HostWorld::on_sent(End* end, size_t index, ibv_wc_status status) {
-  size_t next = end->done;
-  while (status == IBV_WC_SUCCESS && next < end->posted && !end->messages[next].signaled) ++next;
-  if (status == IBV_WC_SUCCESS && next != index) return fail("send completions out of order or twice");
-  if (index < end->done || index >= end->posted) return fail("a completion of what is not under way");
-  end->slots -= static_cast<uint32_t>(index - end->done + 1);
-  end->done = index + 1;
-}
-
-void HostWorld::on_received(Connection* c, int to, uint32_t request, const ibv_wc& wc) {
-  End& end = c->ends[static_cast<size_t>(to)];
-  const End& peer = c->ends[static_cast<size_t>(1 - to)];
-  size_t seen = 0, k = 0;
-  for (; k < peer.messages.size(); ++k)
-    if (peer.messages[k].imm && seen++ == end.imms) break;
-  if (k >= peer.posted) return fail("an immediate that was not sent");
-  if (wc.imm_data != (static_cast<uint32_t>(k) ^ c->serial << 16)) return fail("immediates out of order");
-  if (request != end.imms) return fail("a receive request out of order");
-  if (wc.byte_len != peer.messages[k].length) return fail("the length of an immediate");
-  for (size_t m = 0; m <= k && !c->broken; ++m)  // later the peer's memory may be another connection's
-    if (std::memcmp(end.target + peer.messages[m].offset, peer.source + peer.messages[m].offset,
-                    peer.messages[m].length) != 0)
-      return fail("a receive completion before the data of message " + std::to_string(m));
-  ++end.imms;
-}
-
-void HostWorld::check_memory(const Connection& c, int from, bool complete) {
-  const End& end = c.ends[static_cast<size_t>(from)];
-  const uint8_t* const target = c.ends[static_cast<size_t>(1 - from)].target;
-  std::vector<bool> may(kBuffer, false);
-  for (size_t m = 0; m < end.posted; ++m)
-    std::fill_n(may.begin() + static_cast<std::ptrdiff_t>(end.messages[m].offset), end.messages[m].length, true);
-  for (uint32_t i = 0; i < kBuffer; ++i) {
-    if (target[i] == (may[i] ? end.source[i] : kBlank)) continue;
-    if (!may[i]) return fail("byte " + std::to_string(i) + " outside every message was written");
-    if (complete || target[i] != kBlank) return fail("byte " + std::to_string(i) + " is wrong");
-  }
+  if ((number & kReceive) == 0)
+    return fail_if(success ? c.streams[side].on_sent(number) : c.streams[side].on_failed(number));
+  // Once it is broken, the peer's memory may be another connection's.
+  if (success) fail_if(c.streams[1 - side].on_received(number & ~kReceive, wc.imm_data, wc.byte_len, !c.broken));
 }
 
 bool HostWorld::finished() const {
   for (const Pair& pair : pairs_) {
     if (pair.now == nullptr || pair.now->broken || !pair.old.empty()) return false;
-    for (size_t i : {0, 1}) {
-      const End& end = pair.now->ends[i];
-      const auto imms =
-          std::count_if(end.messages.begin(), end.messages.end(), [](const PostedWrite& m) { return m.imm; });
-      if (end.done < end.messages.size() || pair.now->ends[1 - i].imms < imms) return false;
-    }
+    for (const StreamCheck& stream : pair.now->streams)
+      if (!stream.finished()) return false;
   }
   return true;
 }
@@ -456,7 +390,7 @@ void HostWorld::turn(Duration most) {
     }
   for (Pair& pair : pairs_) {
     look_after(&pair);
-    for (int from : {0, 1})
+    for (size_t from : {0, 1})
       if (pair.now != nullptr && rng_.chance(0.5)) post(pair.now.get(), from);
   }
   for (int host = 0; host < count_; ++host)
@@ -478,8 +412,8 @@ Outcome HostWorld::run() {
   while (outcome_.ok && !finished() && hosts_->now() < limit) turn(Duration::microseconds(100));
   if (outcome_.ok && !finished()) fail("not finished after the faults");
   for (const Pair& pair : pairs_)
-    for (int from : {0, 1})
-      if (outcome_.ok) check_memory(*pair.now, from, true);
+    for (size_t from : {0, 1})
+      if (outcome_.ok) fail_if(pair.now->streams[from].check_memory(true));
   for (int host = 0; host < count_; ++host)
     if (at(host).verbs != nullptr) close(host);
   const simnet::SimNetCounters& n = hosts_->net().counters();

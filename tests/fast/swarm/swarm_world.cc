@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <map>
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/congestion/registry.h"
 #include "harness/fabric.h"
+#include "swarm/stream_check.h"
 
 namespace mrc::swarm {
 
@@ -18,14 +21,7 @@ using harness::Link;
 
 namespace {
 
-constexpr uint8_t kUntouched = 0xEE;
-constexpr uint32_t kGuard = 256;
-
-struct Message {
-  uint64_t wr_id;
-  uint32_t offset, length;
-  bool imm, signaled;
-};
+constexpr uint32_t kMemoryBytes = 1 << 20;  // room for the longest messages
 
 // One direction of one connection with its own memory on both sides.
 struct Stream {
@@ -35,11 +31,7 @@ struct Stream {
   Qpn sender_qpn, receiver_qpn;
   std::vector<uint8_t> source, target;
   Key lkey, rkey;
-  std::vector<Message> messages;
-  size_t posted = 0;
-  size_t send_done = 0;  // signalled completions seen
-  size_t imms_done = 0;
-  uint64_t slots_used = 0;  // of the send queue, as an application counts them
+  std::optional<StreamCheck> check;
   uint32_t receives_posted = 0;
   bool destroyed = false;
 };
@@ -58,14 +50,13 @@ class World {
   bool on_done(int node, const Completion& c);
   bool finished() const;
   void meddle();
-  void check_memory(const Stream& s, bool complete);
   void check_counters();
   void fail(const std::string& what) {
     if (outcome_.ok) outcome_.failure = what;
     outcome_.ok = false;
   }
-  uint8_t pattern(const Stream& s, uint32_t i) const {
-    return static_cast<uint8_t>((i * 131 + (i >> 7) + s.sender_qpn.value() * 17 + seed_) | 1);
+  void fail_if(const std::string& broken) {
+    if (!broken.empty()) fail(broken);
   }
 
   Rng rng_;
@@ -91,7 +82,6 @@ FabricConfig World::draw_fabric() {
   e.ack_delay = Duration::microseconds(rng_.below(30));
   e.timestamps = rng_.chance(0.8);
   e.trimming = rng_.chance(0.3);
-  e.placement = seed_ % 3 == 0 ? Placement::kInOrder : Placement::kAuto;
   e.congestion.line_rate_bps = 25e9 * f.planes;
   e.congestion.base_rtt = Duration::microseconds(12 + rng_.below(30));
   // The default most often, every other algorithm sometimes.
@@ -161,21 +151,12 @@ void World::build_streams() {
       s->receiver = way == 0 ? link.qb : link.qa;
       s->sender_qpn = fabric_->at(s->from).qp_status(s->sender).qpn;
       s->receiver_qpn = fabric_->at(s->to).qp_status(s->receiver).qpn;
-      uint32_t offset = kGuard;
-      const uint32_t count = 1 + rng_.below(30);
-      for (uint32_t m = 0; m < count; ++m) {
-        Message msg;
-        msg.wr_id = m;
-        msg.offset = offset;
-        msg.length = rng_.chance(0.1) ? 0 : rng_.chance(0.5) ? 1 + rng_.below(200) : 1 + rng_.below(30000);
-        msg.imm = rng_.chance(0.4);
-        msg.signaled = rng_.chance(0.5) || m + 1 == count;
-        offset += msg.length + (rng_.chance(0.3) ? rng_.below(20) : 0);
-        s->messages.push_back(msg);
-      }
-      s->source.resize(offset + kGuard);
-      s->target.assign(offset + kGuard, kUntouched);
-      for (uint32_t k = 0; k < s->source.size(); ++k) s->source[k] = pattern(*s, k);
+      std::vector<StreamMessage> messages = draw_messages(&rng_, 1 + rng_.below(30), 30000, kMemoryBytes);
+      const size_t bytes = messages.back().offset + messages.back().length + kStreamMargin;
+      s->source.resize(bytes);
+      s->target.resize(bytes);
+      s->check.emplace(std::move(messages), s->source.data(), s->target.data(), bytes,
+                       s->sender_qpn.value() * 17 + static_cast<uint32_t>(seed_));
       s->lkey = fabric_->register_memory(s->from, s->source, kAccessLocalWrite);
       s->rkey = fabric_->register_memory(s->to, s->target);
       by_sender_[{s->from, s->sender_qpn}] = s.get();
@@ -190,34 +171,30 @@ void World::build_streams() {
 void World::post_some(Stream& s) {
   if (s.destroyed) return;
   // As few receive requests as may be, so that immediates wait sometimes.
-  while (s.receives_posted < s.imms_done + 1 + rng_.below(8) && s.receives_posted < 1000) {
+  while (s.receives_posted < s.check->imms_done() + 1 + rng_.below(8) && s.receives_posted < 1000) {
     if (fabric_->at(s.to).post_recv(fabric_->now(), s.receiver, s.receives_posted) != PostResult::kOk) break;
     ++s.receives_posted;
   }
-  while (s.posted < s.messages.size() && s.slots_used < caps_.max_send_wr) {
-    Message& m = s.messages[s.posted];
-    // An application may not fill its queue with unsignalled requests.
-    if (s.slots_used + 1 == caps_.max_send_wr) m.signaled = true;
+  while (const StreamMessage* const m = s.check->next(caps_.max_send_wr)) {
     Sge sges[3];
     uint32_t n = 0;
-    const uint64_t base = reinterpret_cast<uint64_t>(s.source.data()) + m.offset;
-    const uint32_t first = m.length > 0 && rng_.chance(0.3) ? rng_.below(m.length) : m.length;
+    const uint64_t base = reinterpret_cast<uint64_t>(s.source.data()) + m->offset;
+    const uint32_t first = m->length > 0 && rng_.chance(0.3) ? rng_.below(m->length) : m->length;
     if (first > 0) sges[n++] = {base, first, s.lkey};
     if (rng_.chance(0.2)) sges[n++] = {0, 0, Key()};
-    if (first < m.length) sges[n++] = {base + first, m.length - first, s.lkey};
+    if (first < m->length) sges[n++] = {base + first, m->length - first, s.lkey};
     SendWr wr;
-    wr.wr_id = m.wr_id;
-    wr.op = m.imm ? SendOp::kWriteImm : SendOp::kWrite;
-    wr.signaled = m.signaled;
+    wr.wr_id = s.check->posted();
+    wr.op = m->imm ? SendOp::kWriteImm : SendOp::kWrite;
+    wr.signaled = m->signaled;
     wr.sges = sges;
     wr.num_sge = n;
-    wr.remote_addr = reinterpret_cast<uint64_t>(s.target.data()) + m.offset;
+    wr.remote_addr = reinterpret_cast<uint64_t>(s.target.data()) + m->offset;
     wr.rkey = s.rkey;
-    wr.imm = static_cast<uint32_t>(m.wr_id) ^ 0xABCD;
+    wr.imm = s.check->imm(s.check->posted());
     if (fabric_->at(s.from).post_send(fabric_->now(), s.sender, wr) != PostResult::kOk)
       return fail("post_send refused a request that fits");
-    ++s.posted;
-    ++s.slots_used;
+    s.check->count_posted();
     if (rng_.chance(0.3)) break;
   }
 }
@@ -229,42 +206,14 @@ bool World::on_done(int node, const Completion& c) {
   Stream& s = *it->second;
   if (c.status != WcStatus::kSuccess)
     return fail("completion with status " + std::to_string(static_cast<int>(c.status))), true;
-  if (!c.is_recv) {
-    size_t k = s.send_done;
-    while (k < s.posted && !s.messages[k].signaled) ++k;
-    if (k >= s.posted || s.messages[k].wr_id != c.wr_id) return fail("send completions out of order or twice"), true;
-    if (c.slots != k - s.send_done + 1) fail("send completion frees the wrong number of slots");
-    s.send_done = k + 1;
-    s.slots_used -= c.slots;
+  if (c.is_recv) {
+    fail_if(s.check->on_received(c.wr_id, c.imm, c.byte_len, true));
     return true;
   }
-  // The k-th immediate; all data up to and with it must be in memory now.
-  size_t seen = 0, k = 0;
-  for (; k < s.messages.size(); ++k)
-    if (s.messages[k].imm && seen++ == s.imms_done) break;
-  if (k >= s.posted) return fail("immediate that was not sent"), true;
-  if (c.wr_id != s.imms_done) fail("receive request consumed out of order");
-  if (c.imm != (static_cast<uint32_t>(s.messages[k].wr_id) ^ 0xABCD)) fail("immediates out of order");
-  if (c.byte_len != s.messages[k].length) fail("byte_len of an immediate");
-  for (size_t m = 0; m <= k; ++m)
-    if (std::memcmp(s.target.data() + s.messages[m].offset, s.source.data() + s.messages[m].offset,
-                    s.messages[m].length) != 0)
-      return fail("receive completion before the data of message " + std::to_string(m)), true;
-  ++s.imms_done;
+  const size_t before = s.check->done();
+  fail_if(s.check->on_sent(c.wr_id));
+  if (c.slots != s.check->done() - before) fail("send completion frees the wrong number of slots");
   return true;
-}
-
-void World::check_memory(const Stream& s, bool complete) {
-  std::vector<bool> may(s.target.size(), false);
-  for (size_t m = 0; m < s.posted; ++m)
-    std::fill_n(may.begin() + static_cast<std::ptrdiff_t>(s.messages[m].offset), s.messages[m].length, true);
-  for (size_t i = 0; i < s.target.size(); ++i) {
-    const bool written = s.target[i] != kUntouched || s.source[i] == kUntouched;
-    if (!may[i] && s.target[i] != kUntouched)
-      return fail("byte " + std::to_string(i) + " outside every message was written");
-    if (may[i] && s.target[i] != s.source[i] && (complete || s.target[i] != kUntouched))
-      return fail("byte " + std::to_string(i) + (written ? " is wrong" : " is missing"));
-  }
 }
 
 // [MRC-CNT-1] [MRC-CNT-3]
@@ -277,13 +226,8 @@ void World::check_counters() {
 }
 
 bool World::finished() const {
-  for (const auto& s : streams_) {
-    if (s->destroyed) continue;
-    size_t imms = 0;
-    for (const Message& m : s->messages) imms += m.imm;
-    if (s->send_done < s->messages.size() || s->imms_done < imms) return false;
-  }
-  return true;
+  return std::all_of(streams_.begin(), streams_.end(),
+                     [](const auto& s) { return s->destroyed || s->check->finished(); });
 }
 
 // Administration in the middle of it all.
@@ -327,8 +271,8 @@ std::string World::stuck_streams() const {
   std::string stuck;
   for (auto& s : streams_)
     if (!s->destroyed)
-      stuck += " [" + std::to_string(s->send_done) + "/" + std::to_string(s->messages.size()) + " posted " +
-               std::to_string(s->posted) + " imms " + std::to_string(s->imms_done) + " recvs " +
+      stuck += " [" + std::to_string(s->check->done()) + "/" + std::to_string(s->check->size()) + " posted " +
+               std::to_string(s->check->posted()) + " imms " + std::to_string(s->check->imms_done()) + " recvs " +
                std::to_string(s->receives_posted) + " inflight " +
                std::to_string(fabric_->at(s->from).qp_status(s->sender).inflight) + " cwnd " +
                std::to_string(fabric_->at(s->from).qp_status(s->sender).cwnd) + " unacked " +
@@ -357,7 +301,7 @@ Outcome World::run() {
       if (!fabric_->step()) break;
     if (fabric_->now() == before) fabric_->run_for(Duration::microseconds(10));
   }
-  for (auto& s : streams_) check_memory(*s, false);
+  for (auto& s : streams_) fail_if(s->check->check_memory(false));
 
   // Faults stop; planes come up, denials are lifted, and everything must finish.
   fabric_->net().heal();
@@ -382,7 +326,7 @@ Outcome World::run() {
     }
   }
   if (outcome_.ok && !finished()) fail("not finished 20 s after the faults:" + stuck_streams());
-  for (auto& s : streams_) check_memory(*s, !s->destroyed);
+  for (auto& s : streams_) fail_if(s->check->check_memory(!s->destroyed));
   check_counters();
   const simnet::SimNetCounters& n = fabric_->net().counters();
   uint64_t retransmits = 0;
