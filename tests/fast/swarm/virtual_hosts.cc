@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "datapath/datapath.h"
+#include "datapath/mem/lent_bursts.h"
 #include "device/registry.h"
 
 namespace mrc::swarm {
@@ -29,18 +30,12 @@ class VirtualHosts::Path final : public datapath::Datapath {
   Path(VirtualHosts* hosts, int host) : hosts_(hosts), host_(host) { slot() = this; }
   ~Path() override { slot() = nullptr; }
 
-  void put(simnet::Delivery arrived) { arrived_.push_back(std::move(arrived)); }
+  void put(simnet::Delivery arrived) { arrived_.push_back({arrived.burst, std::move(arrived.bytes)}); }
 
   int rx_burst(Instant, core::RxBurst* out, int max) override {
-    lent_.clear();
-    for (; !arrived_.empty() && static_cast<int>(lent_.size()) < max; arrived_.pop_front())
-      lent_.push_back(std::move(arrived_.front()));
-    for (size_t i = 0; i < lent_.size(); ++i) {
-      lent_[i].burst.data = lent_[i].bytes.data();
-      out[i] = lent_[i].burst;
-      counters_.count_received(out[i]);
-    }
-    return static_cast<int>(lent_.size());
+    lent_.begin();
+    for (; !arrived_.empty() && lent_.count() < max; arrived_.pop_front()) lent_.add(std::move(arrived_.front()));
+    return lent_.lend(out, &counters_);
   }
   int tx_burst(Instant now, const core::TxBurst* const* bursts, int n) override {
     for (int i = 0; i < n && hosts_->up(host_); ++i) hosts_->net_.send(now, host_, *bursts[i]);
@@ -58,8 +53,8 @@ class VirtualHosts::Path final : public datapath::Datapath {
 
   VirtualHosts* const hosts_;
   const int host_;
-  std::deque<simnet::Delivery> arrived_;
-  std::vector<simnet::Delivery> lent_;  // the bursts of the last rx_burst
+  std::deque<datapath::OwnedBurst> arrived_;
+  datapath::LentBursts lent_;
   datapath::DatapathCounters counters_;
 };
 

@@ -10,21 +10,21 @@ std::pair<std::unique_ptr<MemDatapath>, std::unique_ptr<MemDatapath>> MemDatapat
                                                                                              uint32_t depth) {
   auto a = std::make_unique<MemDatapath>();
   auto b = std::make_unique<MemDatapath>();
-  a->in_ = b->out_ = std::make_shared<Lane>(Lane{PerPlane<std::deque<Packet>>(planes), depth});
-  b->in_ = a->out_ = std::make_shared<Lane>(Lane{PerPlane<std::deque<Packet>>(planes), depth});
+  a->in_ = b->out_ = std::make_shared<Lane>(Lane{PerPlane<std::deque<OwnedBurst>>(planes), depth});
+  b->in_ = a->out_ = std::make_shared<Lane>(Lane{PerPlane<std::deque<OwnedBurst>>(planes), depth});
   return {std::move(a), std::move(b)};
 }
 
 std::unique_ptr<MemDatapath> MemDatapath::make_loop(uint32_t planes, uint32_t depth) {
   auto loop = std::make_unique<MemDatapath>();
-  loop->in_ = loop->out_ = std::make_shared<Lane>(Lane{PerPlane<std::deque<Packet>>(planes), depth});
+  loop->in_ = loop->out_ = std::make_shared<Lane>(Lane{PerPlane<std::deque<OwnedBurst>>(planes), depth});
   return loop;
 }
 
 int MemDatapath::rx_burst(Instant, core::RxBurst* out, int max) {
-  lent_.clear();
+  lent_.begin();
   size_t empty = 0;
-  while (empty < in_->planes.size() && static_cast<int>(lent_.size()) < max) {
+  while (empty < in_->planes.size() && lent_.count() < max) {
     auto& queue = in_->planes[next_plane_];
     next_plane_ = (next_plane_ + 1) % in_->planes.size();
     if (queue.empty()) {
@@ -32,16 +32,10 @@ int MemDatapath::rx_burst(Instant, core::RxBurst* out, int max) {
       continue;
     }
     empty = 0;
-    lent_.push_back(std::move(queue.front()));
+    lent_.add(std::move(queue.front()));
     queue.pop_front();
   }
-  for (size_t i = 0; i < lent_.size(); ++i) {
-    core::RxBurst& burst = lent_[i].burst;
-    burst.data = lent_[i].bytes.data();
-    out[i] = burst;
-    counters_.count_received(burst);
-  }
-  return static_cast<int>(lent_.size());
+  return lent_.lend(out, &counters_);
 }
 
 int MemDatapath::tx_burst(Instant, const core::TxBurst* const* bursts, int n) {
@@ -52,7 +46,7 @@ int MemDatapath::tx_burst(Instant, const core::TxBurst* const* bursts, int n) {
       ++counters_.tx_no_room;
       return i;
     }
-    Packet packet;
+    OwnedBurst packet;
     packet.bytes.resize(burst.bytes);
     flatten(burst, packet.bytes.data());
     packet.burst.flow = burst.flow;

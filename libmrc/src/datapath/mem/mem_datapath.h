@@ -4,9 +4,10 @@
 
 #include <deque>
 #include <memory>
-#include <vector>
+#include <utility>
 
 #include "datapath/datapath.h"
+#include "datapath/mem/lent_bursts.h"
 
 namespace mrc::datapath {
 
@@ -28,17 +29,13 @@ class MemDatapath final : public Datapath {
   std::string describe() const override;
 
  private:
-  struct Packet {
-    core::RxBurst burst;
-    std::vector<uint8_t> bytes;
-  };
   struct Lane {
-    PerPlane<std::deque<Packet>> planes;
+    PerPlane<std::deque<OwnedBurst>> planes;
     uint32_t depth = 0;
   };
 
   std::shared_ptr<Lane> in_, out_;
-  std::vector<Packet> lent_;  // the bursts of the last rx_burst
+  LentBursts lent_;
   size_t next_plane_ = 0;
   DatapathCounters counters_;
 };
