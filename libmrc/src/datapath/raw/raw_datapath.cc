@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "datapath/poll_descriptors.h"
 #include "datapath/raw/flush_pace.h"
 #include "datapath/raw/packet_sockets.h"
 #include "datapath/raw/raw_rx.h"
@@ -51,7 +52,6 @@ class Raw final : public HostDatapath {
 
   Status open_sockets(PlaneId p);
   Status join(PlaneId p);
-  void look_at_descriptors();
 
   Fd epoll_;
   HostConfig config_;
@@ -142,7 +142,7 @@ int Raw::rx_burst(Instant now, core::RxBurst* out, int max) {
   flush();
   for (int round = 0; round < kUselessRounds; ++round) {
     rx_.look_at_rings();
-    if (!rx_.any_ready() || ++calls_ % kLookEvery == 0) look_at_descriptors();
+    if (!rx_.any_ready() || ++calls_ % kLookEvery == 0) poll_descriptors(epoll_.get(), &rx_, &tx_);
     if (!rx_.any_ready()) return 0;
     if (const int got = rx_.receive(out, max, &counters_); got > 0) return got;
   }
@@ -152,18 +152,6 @@ int Raw::rx_burst(Instant now, core::RxBurst* out, int max) {
 void Raw::flush() {
   tx_.flush(&counters_);
   pace_.note_flush(tx_.unsent());
-}
-
-void Raw::look_at_descriptors() {
-  epoll_event events[16];
-  const int n = ::epoll_wait(epoll_.get(), events, 16, 0);
-  for (int i = 0; i < n; ++i) {
-    const uint64_t tag = events[i].data.u64;
-    if (tag >= RawTransmitter::kEpollTag)
-      tx_.unblock(plane_at(tag - RawTransmitter::kEpollTag));
-    else
-      rx_.set_ready(static_cast<uint32_t>(tag));
-  }
 }
 
 int Raw::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {

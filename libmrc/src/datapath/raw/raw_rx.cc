@@ -64,49 +64,46 @@ Status RawReceiver::add_source(int fd, PlaneId plane, Xsk* xsk) {
   return {};
 }
 
-// The first that is ready, from where the last call ended.
-RawReceiver::Source* RawReceiver::next_source() {
-  while (!ready_.test(next_)) next_ = (next_ + 1) % static_cast<uint32_t>(sources_.size());
-  return &sources_[next_];
-}
-
 int RawReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters) {
   for (Source& source : sources_)
     if (source.xsk != nullptr) source.xsk->release();
   buffers_used_ = 0;
   int got = 0;
   for (int polls = 0; ready_.any() && got < max && buffers_used_ < kBatch && polls < kMaxPolls; ++polls) {
-    got += receive_from(next_source(), out + got, max - got, counters);
-    next_ = (next_ + 1) % static_cast<uint32_t>(sources_.size());
+    const uint32_t index = ready_.next();
+    got += receive_from(index, out + got, max - got, counters);
+    ready_.begin_after(index);
   }
   return got;
 }
 
-int RawReceiver::receive_from(Source* source, core::RxBurst* out, int max, DatapathCounters* counters) {
-  return source->xsk != nullptr ? receive_frames(source, out, max, counters)
-                                : receive_packets(source, out, max, counters);
+int RawReceiver::receive_from(uint32_t index, core::RxBurst* out, int max, DatapathCounters* counters) {
+  return sources_[index].xsk != nullptr ? receive_frames(index, out, max, counters)
+                                        : receive_packets(index, out, max, counters);
 }
 
 void RawReceiver::look_at_rings() {
-  for (size_t i = 0; i < sources_.size(); ++i)
+  for (uint32_t i = 0; i < sources_.size(); ++i)
     if (sources_[i].xsk != nullptr && sources_[i].xsk->waiting()) ready_.set(i);
 }
 
-int RawReceiver::receive_frames(Source* source, core::RxBurst* out, int max, DatapathCounters* counters) {
+int RawReceiver::receive_frames(uint32_t index, core::RxBurst* out, int max, DatapathCounters* counters) {
+  const Source& source = sources_[index];
   ++counters->rx_calls;
   int got = 0;
   while (got < max) {
-    const std::optional<Xsk::Frame> frame = source->xsk->receive();
+    const std::optional<Xsk::Frame> frame = source.xsk->receive();
     if (!frame) {
-      ready_.reset(static_cast<size_t>(source - sources_.data()));
+      ready_.clear(index);
       break;
     }
-    if (accept(*source, frame->data, frame->bytes, 0, out + got, counters)) ++got;
+    if (accept(source, frame->data, frame->bytes, 0, out + got, counters)) ++got;
   }
   return got;
 }
 
-int RawReceiver::receive_packets(Source* source, core::RxBurst* out, int max, DatapathCounters* counters) {
+int RawReceiver::receive_packets(uint32_t index, core::RxBurst* out, int max, DatapathCounters* counters) {
+  Source* const source = &sources_[index];
   const unsigned int first = buffers_used_;
   const unsigned int want = std::min(static_cast<unsigned int>(max), kBatch - first);
   for (unsigned int i = first; i < first + want; ++i) {
@@ -122,7 +119,7 @@ int RawReceiver::receive_packets(Source* source, core::RxBurst* out, int max, Da
   const int n = ::recvmmsg(source->fd, &msgs_[first], want, MSG_DONTWAIT, nullptr);
   if (n < 0 && errno == EINTR) return 0;
   if (n < 0 && errno != EAGAIN) ++counters->rx_errors;  // epoll shows the socket again if there is more
-  if (n < static_cast<int>(want)) ready_.reset(static_cast<size_t>(source - sources_.data()));
+  if (n < static_cast<int>(want)) ready_.clear(index);
   int got = 0;
   if (n > 0) buffers_used_ += static_cast<uint32_t>(n);
   for (unsigned int i = first; i < buffers_used_; ++i) {

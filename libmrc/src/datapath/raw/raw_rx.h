@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +13,7 @@
 #include "datapath/datapath.h"
 #include "datapath/raw/packet_sockets.h"
 #include "datapath/raw/xdp_plane.h"
+#include "datapath/ready_sources.h"
 
 namespace mrc::datapath {
 
@@ -22,6 +22,7 @@ class RawReceiver {
   static constexpr uint32_t kBatch = 32;
   static constexpr uint32_t kFrameBytes = 66048;  // 64 KiB and headers
   static constexpr uint32_t kMaxSources = 96;     // 32 planes with interface, loopback and a queue of AF_XDP
+  static_assert(kMaxSources <= ReadySources::kMaxSources);
 
   // Without sources. Epoll data is the index of the source.
   Status open(const HostConfig& config, int epoll_fd);
@@ -42,10 +43,9 @@ class RawReceiver {
     Xsk* xsk = nullptr;     // null: a packet socket
   };
   Status add_source(int fd, PlaneId plane, Xsk* xsk);
-  Source* next_source();
-  int receive_from(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
-  int receive_packets(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
-  int receive_frames(Source* source, core::RxBurst* out, int max, DatapathCounters* counters);
+  int receive_from(uint32_t index, core::RxBurst* out, int max, DatapathCounters* counters);
+  int receive_packets(uint32_t index, core::RxBurst* out, int max, DatapathCounters* counters);
+  int receive_frames(uint32_t index, core::RxBurst* out, int max, DatapathCounters* counters);
   // False: not for this plane. `segment` 0: one packet.
   bool accept(const Source& source, const uint8_t* frame, uint32_t bytes, uint32_t segment, core::RxBurst* out,
               DatapathCounters* counters);
@@ -56,8 +56,7 @@ class RawReceiver {
   PerPlane<HostPlane> planes_;
   PerPlane<const PacketSockets*> sockets_;
   std::vector<Source> sources_;
-  std::bitset<kMaxSources> ready_;
-  uint32_t next_ = 0;          // source to poll first, for fairness
+  ReadySources ready_;
   uint32_t buffers_used_ = 0;  // of packet sockets, since the last call
   struct FreeBuffer {
     void operator()(uint8_t* p) const;

@@ -1,7 +1,5 @@
 #include "datapath/raw/raw_tx.h"
 
-#include <poll.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,9 +12,9 @@
 namespace mrc::datapath {
 
 Status RawTransmitter::open(const HostConfig& config, int epoll_fd) {
-  epoll_fd_ = epoll_fd;
   sndbuf_ = config.sndbuf;
   planes_.resize(config.planes.size());
+  blocked_.open(planes_.size(), epoll_fd);
   return paths_.open(config);
 }
 
@@ -50,7 +48,6 @@ bool RawTransmitter::send(Instant now, const core::TxBurst& burst, DatapathCount
     cutter.next(size, &segment_);
     left -= size;
     const Sent sent = send_packet(now, burst.plane, segment_, way, counters);
-    if (sent == Sent::kNoRoom) block(burst.plane);
     if (sent == Sent::kNoRoom && i == 0) {
       ++counters->tx_no_room;
       return false;
@@ -97,7 +94,7 @@ RawTransmitter::Sent RawTransmitter::send_frame(PlaneId plane, const core::TxBur
     room = sender->reserve();
   }
   if (room == nullptr) {
-    planes_[plane].blocked_fd = sender->room_fd();
+    blocked_.block(plane, sender->room_fd());
     return Sent::kNoRoom;
   }
   std::copy_n(header_.bytes.data(), header_.length, room);
@@ -126,8 +123,10 @@ RawTransmitter::Sent RawTransmitter::send_by_kernel(PlaneId plane, const core::T
     n = ::sendmsg(sockets.packet_fd(), &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (n < 0 && errno == EINTR);
   if (n >= 0) return Sent::kYes;
-  planes_[plane].blocked_fd = sockets.packet_fd();
-  if (errno == EAGAIN) return Sent::kNoRoom;
+  if (errno == EAGAIN) {
+    blocked_.block(plane, sockets.packet_fd());
+    return Sent::kNoRoom;
+  }
   if (first_error_.empty()) first_error_ = std::strerror(errno);
   return Sent::kRefused;
 }
@@ -145,14 +144,9 @@ void RawTransmitter::flush(DatapathCounters* counters) {
 }
 
 PlaneSet RawTransmitter::planes_with_room(DatapathCounters* counters) {
-  for (const PlaneId p : looked_ ? PlaneSet() : blocked_) {
-    pollfd check{planes_[p].blocked_fd, POLLOUT, 0};
-    if (::poll(&check, 1, 0) != 1) continue;
-    flush(p, counters);
-    unblock(p);
-  }
+  for (const PlaneId p : looked_ ? PlaneSet() : blocked_.poll()) flush(p, counters);
   looked_ = true;
-  return planes_.ids() - blocked_;
+  return planes_.ids() - blocked_.planes();
 }
 
 std::string RawTransmitter::first_error() const {
@@ -160,18 +154,6 @@ std::string RawTransmitter::first_error() const {
   for (const Plane& plane : planes_)
     if (plane.sender != nullptr && !plane.sender->first_error().empty()) return plane.sender->first_error();
   return "";
-}
-
-void RawTransmitter::block(PlaneId plane) {
-  Plane& p = planes_[plane];
-  blocked_.insert(plane);
-  const bool packet_socket = p.blocked_fd == p.sockets->packet_fd();
-  epoll_event event{};
-  event.events = EPOLLOUT | EPOLLONESHOT;
-  event.data.u64 = kEpollTag + plane.value();
-  bool& known = p.armed[packet_socket ? 1 : 0];
-  (void)::epoll_ctl(epoll_fd_, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, p.blocked_fd, &event);
-  known = true;
 }
 
 }  // namespace mrc::datapath

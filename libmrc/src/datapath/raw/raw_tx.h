@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "datapath/blocked_planes.h"
 #include "datapath/datapath.h"
 #include "datapath/frame/ev_paths.h"
 #include "datapath/raw/next_hops.h"
@@ -21,8 +22,6 @@ namespace mrc::datapath {
 
 class RawTransmitter {
  public:
-  static constexpr uint64_t kEpollTag = 1ull << 32;  // epoll data of plane p: kEpollTag + p
-
   // Without a way out of any plane.
   Status open(const HostConfig& config, int epoll_fd);
   // `sockets` and `xdp`, which may be null, outlive this.
@@ -34,7 +33,7 @@ class RawTransmitter {
   bool unsent() const { return !unsent_.empty(); }
   // Blocked planes are looked at once between two calls of flush(): the caller asks before every packet.
   PlaneSet planes_with_room(DatapathCounters* counters);
-  void unblock(PlaneId plane) { blocked_.erase(plane); }
+  void unblock(PlaneId plane) { blocked_.unblock(plane); }
 
   const PerEv<core::EvEntry>& evs() const { return paths_.evs(); }
   std::string first_error() const;
@@ -45,8 +44,6 @@ class RawTransmitter {
     std::unique_ptr<PacketBatch> batch;  // null: AF_XDP
     FrameSender* sender = nullptr;
     NextHops hops;
-    int blocked_fd = -1;
-    std::array<bool, 2> armed{};  // sender and packet socket: known to epoll
   };
   enum class Sent : uint8_t { kYes, kNoRoom, kRefused };
 
@@ -55,13 +52,11 @@ class RawTransmitter {
   Sent send_frame(PlaneId plane, const core::TxBurst& packet, DatapathCounters* counters);
   Sent send_by_kernel(PlaneId plane, const core::TxBurst& packet, const IpAddress& to, DatapathCounters* counters);
   void flush(PlaneId plane, DatapathCounters* counters);
-  void block(PlaneId plane);
 
-  int epoll_fd_ = -1;
   uint32_t sndbuf_ = 0;
   EvPaths paths_;
   PerPlane<Plane> planes_;
-  PlaneSet blocked_;
+  BlockedPlanes blocked_;
   bool looked_ = false;  // at the blocked planes, since the last flush()
   PlaneSet unsent_;      // planes whose sender has frames
   std::string first_error_;

@@ -115,13 +115,6 @@ void ReceiveSockets::close_plane(PlaneId plane) {
     close_socket(&sockets_[i]);
 }
 
-uint64_t ReceiveSockets::open_set() const {
-  uint64_t open = 0;
-  for (uint32_t i = 0; i < size(); ++i)
-    if (sockets_[i].fd) open |= uint64_t{1} << i;
-  return open;
-}
-
 std::optional<PlaneId> ReceiveSockets::plane_of(uint32_t interface) const {
   for (const PlaneId p : interfaces_.ids())
     if (interfaces_[p] == interface) return p;

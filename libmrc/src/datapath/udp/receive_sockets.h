@@ -12,7 +12,7 @@
 #include "base/planes.h"
 #include "core/types.h"
 #include "datapath/closed_planes.h"
-#include "datapath/udp/ready_sockets.h"
+#include "datapath/ready_sources.h"
 #include "datapath/udp/socket.h"
 #include "datapath/udp/syscalls.h"
 #include "datapath/udp/udp_datapath.h"
@@ -23,7 +23,8 @@ namespace mrc::datapath {
 
 class ReceiveSockets {
  public:
-  static constexpr uint32_t kMaxSockets = ReadySockets::kMaxSockets;
+  static constexpr uint32_t kMaxSockets = 64;
+  static_assert(kMaxSockets <= ReadySources::kMaxSources);
 
   struct Socket {
     Fd fd;
@@ -47,7 +48,6 @@ class ReceiveSockets {
   uint32_t size() const { return static_cast<uint32_t>(sockets_.size()); }
   Socket& operator[](uint32_t index) { return sockets_[index]; }
   bool is_open(uint32_t index) const { return index < size() && sockets_[index].fd; }
-  uint64_t open_set() const;  // bit i: socket i is open
   uint32_t max_group_sockets() const { return kMaxSockets - plane_sockets_; }
   uint16_t port(PlaneId plane) const { return sockets_[first_of_plane_[plane]].port; }
   // The plane of an interface, by the interface's index.

@@ -24,18 +24,23 @@ Status UdpReceiver::open(const UdpConfig& config, const UdpSyscalls& sys, bool g
 
 Status UdpReceiver::open_plane(PlaneId p, const HostPlane& plane) {
   Status opened = sockets_.open_plane(p, plane);
-  ready_.retain(sockets_.open_set());
+  forget_closed();
   return opened;
 }
 
 void UdpReceiver::close_plane(PlaneId plane) {
   sockets_.close_plane(plane);
-  ready_.retain(sockets_.open_set());
+  forget_closed();
 }
 
 void UdpReceiver::leave(const PerPlane<core::PlaneAddress>& group) {
   sockets_.leave(group);
-  ready_.retain(sockets_.open_set());
+  forget_closed();
+}
+
+void UdpReceiver::forget_closed() {
+  for (uint32_t i = 0; i < sockets_.size(); ++i)
+    if (!sockets_.is_open(i)) ready_.clear(i);
 }
 
 int UdpReceiver::receive(core::RxBurst* out, int max, DatapathCounters* counters) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "datapath/udp/ready_sockets.h"
+#include "datapath/ready_sources.h"
 #include "datapath/udp/receive_buffers.h"
 #include "datapath/udp/receive_messages.h"
 #include "datapath/udp/receive_sockets.h"
@@ -48,11 +48,12 @@ class UdpReceiver {
   // Fills addresses, class, label and segment size from one message. False: unusable (truncated).
   bool fill(ReceiveSockets::Socket* s, uint32_t message, uint32_t bytes, core::RxBurst* out,
             DatapathCounters* counters);
+  void forget_closed();
 
   const UdpSyscalls* sys_ = nullptr;
   bool gro_ = false;
   ReceiveSockets sockets_;
-  ReadySockets ready_;
+  ReadySources ready_;
   ReceiveBuffers buffers_;
   ReceiveMessages messages_;
 };

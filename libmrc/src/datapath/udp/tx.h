@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/ids.h"
+#include "datapath/blocked_planes.h"
 #include "datapath/held_burst.h"
-#include "datapath/udp/blocked_planes.h"
 #include "datapath/udp/message_header.h"
 #include "datapath/udp/send_errors.h"
 #include "datapath/udp/source_sockets.h"
@@ -22,8 +22,6 @@ namespace mrc::datapath {
 
 class UdpTransmitter {
  public:
-  static constexpr uint64_t kEpollTag = BlockedPlanes::kEpollTag;  // epoll data of plane p: kEpollTag + p
-
   // `gso_planes`: planes that may segment. With SRv6 the sockets of the others send without a UDP checksum.
   // The ports of planes in `closed` are held, so that their EVs are known.
   Status open(const UdpConfig& config, const UdpSyscalls& sys, PlaneSet gso_planes, PlaneSet closed, int epoll_fd);

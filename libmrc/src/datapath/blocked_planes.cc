@@ -1,4 +1,4 @@
-#include "datapath/udp/blocked_planes.h"
+#include "datapath/blocked_planes.h"
 
 #include <poll.h>
 #include <sys/epoll.h>
@@ -19,11 +19,13 @@ void BlockedPlanes::block(PlaneId plane, int fd) {
   (void)::epoll_ctl(epoll_fd_, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
 }
 
-void BlockedPlanes::poll() {
-  for (const PlaneId p : planes_) {
+PlaneSet BlockedPlanes::poll() {
+  const PlaneSet before = planes_;
+  for (const PlaneId p : before) {
     pollfd check{sockets_[p].fd, POLLOUT, 0};
     if (::poll(&check, 1, 0) == 1) unblock(p);
   }
+  return before - planes_;
 }
 
 }  // namespace mrc::datapath

@@ -18,10 +18,11 @@ class BlockedPlanes {
     epoll_fd_ = epoll_fd;
     sockets_.resize(planes);
   }
-  // Until unblock(), or until poll() finds the socket writable.
+  // Until unblock(), or until poll() finds the socket writable. A plane may have several; the last one counts.
   void block(PlaneId plane, int fd);
   void unblock(PlaneId plane) { planes_.erase(plane); }
-  void poll();
+  // Returns those that it has unblocked.
+  PlaneSet poll();
 
   bool contains(PlaneId plane) const { return planes_.contains(plane); }
   PlaneSet planes() const { return planes_; }
