@@ -1,7 +1,6 @@
 #include "core/ev_health_table.h"
 
 #include <array>
-#include <optional>
 
 #include "base/invariant.h"
 
@@ -102,17 +101,13 @@ void EvHealthTable::activate_if_short(EvIndex ev) {
   if (active < planes_[plane].nominal_active) evs_[ev].active = true;
 }
 
-uint32_t EvHealthTable::in_use(PlaneSet usable) const {
+uint32_t EvHealthTable::in_use(PlaneSet usable, std::optional<EvIndex> without_link_of) const {
+  const std::optional<LinkIndex> without = without_link_of ? link_table_.of(*without_link_of) : std::nullopt;
   uint32_t count = 0;
-  for (const EvIndex i : evs_.ids()) count += evs_[i].active && good(i) && usable.contains(evs_[i].plane);
-  return count;
-}
-
-uint32_t EvHealthTable::in_use_without_link(PlaneSet usable, EvIndex ev) const {
-  const std::optional<LinkIndex> link = link_table_.of(ev);
-  uint32_t count = 0;
-  for (const EvIndex i : evs_.ids())
-    count += evs_[i].active && good(i) && usable.contains(evs_[i].plane) && link_table_.of(i) != link;
+  for (const EvIndex i : evs_.ids()) {
+    if (!evs_[i].active || !good(i) || !usable.contains(evs_[i].plane)) continue;
+    count += !without || link_table_.of(i) != without;
+  }
   return count;
 }
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "base/ids.h"
 #include "base/planes.h"
@@ -125,9 +126,8 @@ class EvHealthTable {
     if (good(ev) && !links_.proven(ev)) links_.clear(ev);
   }
   void clear_streak(PlaneId plane) { planes_[plane].streak = 0; }
-  // The number of EVs in use on those planes; without those of the link of `ev`, which has one.
-  uint32_t in_use(PlaneSet usable) const;
-  uint32_t in_use_without_link(PlaneSet usable, EvIndex ev) const;
+  // The number of EVs in use on those planes; without those of the link of an EV, if one with a link is given.
+  uint32_t in_use(PlaneSet usable, std::optional<EvIndex> without_link_of = std::nullopt) const;
   // The configured number of active ones on those planes.
   uint32_t nominal_active(PlaneSet usable) const;
   // Losses since the last call.

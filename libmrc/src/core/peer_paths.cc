@@ -93,7 +93,7 @@ uint32_t PeerPaths::floor() const {
 
 // One of its EVs is retired, so that it is probed: an answer clears the link. [MRC-EVS-14]
 void PeerPaths::suspect_link(Instant now, EvIndex ev, TraceTrigger why) {
-  if (!health_.links().may_suspect(ev) || health_.in_use_without_link(use_.usable(), ev) < floor()) return;
+  if (!health_.links().may_suspect(ev) || health_.in_use(use_.usable(), ev) < floor()) return;
   if (health_.state(ev) == EvState::kDenied) return;  // it would not be probed
   health_.suspect_link(ev);
   ++generation_;

@@ -358,10 +358,10 @@ TEST_F(EvHealthTableTest, TheEvsInUseAreActiveGoodOnUsablePlanesAndOfNoSuspected
   EXPECT_EQ(table_->in_use(3_planes), 12u);
   EXPECT_EQ(table_->in_use(1_planes), 6u);
   EXPECT_EQ(table_->in_use({}), 0u);
-  EXPECT_EQ(table_->in_use_without_link(3_planes, 0_ev), 8u);  // 0, 2, 4 and 6 share it
+  EXPECT_EQ(table_->in_use(3_planes, 0_ev), 8u);  // 0, 2, 4 and 6 share it
   table_->retire(0_ev);
   EXPECT_EQ(table_->in_use(3_planes), 11u);
-  EXPECT_EQ(table_->in_use_without_link(3_planes, 0_ev), 8u);
+  EXPECT_EQ(table_->in_use(3_planes, 0_ev), 8u);
   lose(0_ev, 10);
   table_->suspect_link(0_ev);
   EXPECT_EQ(table_->in_use(3_planes), 8u);
