@@ -9,6 +9,7 @@
 #include "provider/provider.h"
 #include "sysfs/counters.h"
 #include "sysfs/links.h"
+#include "sysfs/path_parts.h"
 
 namespace mrc::shim {
 
@@ -33,16 +34,6 @@ Entries folders(std::initializer_list<const char*> names) {
   Entries list;
   for (const char* name : names) list.push_back({name, true});
   return list;
-}
-
-std::vector<std::string> split(const std::string& path) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at < path.size();) {
-    const size_t slash = std::min(path.find('/', at), path.size());
-    parts.push_back(path.substr(at, slash - at));
-    at = slash + 1;
-  }
-  return parts;
 }
 
 std::string guid_text(uint64_t network_order) {
@@ -94,7 +85,7 @@ std::string DeviceFiles::hardware() const {
 }
 
 Line DeviceFiles::read(const std::string& path) const {
-  const std::vector<std::string> file = split(path);
+  const std::vector<std::string> file = path_parts(path);
   if (soft_ == nullptr || file.empty()) return std::nullopt;
   if (file.size() > 2 && file[0] == "ports" && file[1] == "1") return port_file({file.begin() + 2, file.end()});
   if (file.size() != 1) return std::nullopt;

@@ -6,6 +6,7 @@
 
 #include "objects/device.h"
 #include "sysfs/device_files.h"
+#include "sysfs/path_parts.h"
 
 namespace mrc::shim {
 
@@ -17,16 +18,14 @@ constexpr char kClass[] = "/sys/class/infiniband";
 constexpr char kRdmaCm[] = "/sys/class/misc/rdma_cm";  // [CM-DEV-2]
 constexpr char kDevices[] = "/sys/devices/";           // where the links in the class folders lead to
 
-std::vector<std::string> parts_of(const std::string& path) {
+// Without "..", "." and empty ones.
+std::vector<std::string> normal_parts(const std::string& path) {
   std::vector<std::string> parts;
-  for (size_t at = 0; at < path.size();) {
-    const size_t slash = std::min(path.find('/', at), path.size());
-    const std::string part = path.substr(at, slash - at);
+  for (const std::string& part : path_parts(path)) {
     if (part == ".." && !parts.empty())
       parts.pop_back();
     else if (!part.empty() && part != "." && part != "..")
       parts.push_back(part);
-    at = slash + 1;
   }
   return parts;
 }
@@ -49,7 +48,7 @@ const ibv_device* device_in(Place::Class of, const std::string& name) {
 }
 
 Place place_of(const std::string& path) {
-  const std::vector<std::string> parts = parts_of(path);
+  const std::vector<std::string> parts = normal_parts(path);
   Place place;
   if (parts.size() < 3 || parts[0] != "sys") return place;
   if (parts[1] == "class") {
@@ -172,7 +171,7 @@ std::string linked_path(const std::string& path) {
 }
 
 std::string normal_path(const std::string& path) {
-  const std::string normal = joined(parts_of(path), 0);
+  const std::string normal = joined(normal_parts(path), 0);
   return normal.empty() ? "/" : normal;
 }
 
