@@ -20,11 +20,11 @@ struct Rig {
     std::vector<core::PlaneAddress> planes;
     PerEv<core::EvEntry> evs;
   };
+  std::shared_ptr<void> surroundings;  // namespaces and the like; before the ends, so that they are gone after them
   End a, b;
-  std::shared_ptr<void> surroundings;  // namespaces and the like, gone after the ends
-  bool carries_labels = false;         // the upper half of an EV arrives
-  int told_by = 1;                     // descriptors that the first burst makes readable
-  uint32_t largest_packet = 4144;      // bytes of UDP payload that every plane takes
+  bool carries_labels = false;     // the upper half of an EV arrives
+  int told_by = 1;                 // descriptors that the first burst makes readable
+  uint32_t largest_packet = 4144;  // bytes of UDP payload that every plane takes
 };
 
 struct RigKind {
