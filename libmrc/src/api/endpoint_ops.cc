@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "api/context.h"
@@ -188,7 +186,7 @@ int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_o
         continue;
       }
       const Duration pause = std::min(std::max(kPause, (now - moved) / kIdleShare), deadline - now);
-      std::this_thread::sleep_for(std::chrono::nanoseconds(pause.ns()));
+      device.pause(pause);
     }
   }
   *n_rsp = batch.answered;

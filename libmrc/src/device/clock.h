@@ -20,6 +20,8 @@ class Clock {
   virtual Instant now() const = 0;
   // As poll(2) for `max`, a few milliseconds.
   virtual void wait(pollfd* fds, nfds_t n, Duration max) const = 0;
+  // Of the calling thread, for less than a second.
+  virtual void pause(Duration time) const = 0;
 
  protected:
   ~Clock() = default;
@@ -30,6 +32,10 @@ class SystemClock final : public Clock {
   Instant now() const override { return clock_now(); }
   void wait(pollfd* fds, nfds_t n, Duration max) const override {
     ::poll(fds, n, static_cast<int>(max.ns() / 1000000));
+  }
+  void pause(Duration time) const override {
+    const timespec left{0, static_cast<long>(time.ns())};
+    ::nanosleep(&left, nullptr);
   }
 };
 

@@ -94,6 +94,7 @@ class Device final : private core::Sink, private HelperWork {
   DeviceMutex& mutex() { return mutex_; }
   core::Endpoint& endpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { return *engine_.endpoint; }
   Instant now() const { return clock_.now(); }
+  void pause(Duration time) const { clock_.pause(time); }  // the calling thread, in the time of now(); no lock held
   // Receives, runs due timers and sends; bounded work. Returns the number of bursts moved, 0 when there was nothing.
   int progress() ABSL_LOCKS_EXCLUDED(device_lock);
   int try_progress() ABSL_LOCKS_EXCLUDED(device_lock);  // returns 0 at once when another thread makes progress

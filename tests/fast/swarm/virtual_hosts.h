@@ -50,6 +50,7 @@ class VirtualHosts final : private device::Clock {
 
   static Result<std::shared_ptr<device::Shards>> start_device(const device::DeviceConfig& config);
   void wait(pollfd*, nfds_t, Duration max) const override;
+  void pause(Duration time) const override { now_ = now_ + time; }
   device::DeviceConfig describe(int host, const device::Settings& settings) const;
 
   HostsConfig config_;

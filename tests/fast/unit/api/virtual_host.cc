@@ -1,7 +1,9 @@
 // What the API's programs find here: one device that reaches itself, in a time that passes as its clock is read.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@ class ReadClock final : public Clock {
  public:
   Instant now() const override { return now_ = now_ + Duration::nanoseconds(200); }
   void wait(pollfd*, nfds_t, Duration max) const override { now_ = now_ + max; }
+  void pause(Duration time) const override { now_ = now_ + time; }
 
  private:
   mutable Instant now_ = Instant::from_ns(1'000'000'000);
@@ -34,6 +37,7 @@ class VirtualHost final : public ::testing::Environment {
   void SetUp() override {
     Settings settings;
     settings.seed = 1;
+    settings.ctl_group = std::to_string(::getegid());  // any user may use the controller functions
     Config config;
     config.devices.push_back(loopback_config(settings, true));
     provide_devices(config, start_here);

@@ -24,6 +24,7 @@ class VirtualClock final : public Clock {
     now_ = now_ + max;
     if (meanwhile) meanwhile();
   }
+  void pause(Duration time) const override { now_ = now_ + time; }
   void advance(Duration by) { now_ = now_ + by; }
 
   std::function<void()> meanwhile;  // what others do while a device waits

@@ -1,9 +1,5 @@
 // Endpoint operations of the controller API on a device that answers its own: each EV, batches of any length, and what
 // is refused. [API-CTL-2] [MRC-PORT-1]
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -15,43 +11,15 @@
 namespace mrc::api {
 namespace {
 
-// True if no process of this host receives on the UDP port.
-bool is_free(uint16_t port) {
-  const int fd = ::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return true;  // no IPv6: detected at the start
-  sockaddr_in6 at{};
-  at.sin6_family = AF_INET6;
-  at.sin6_port = htons(port);
-  const bool bound = ::bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0;
-  ::close(fd);
-  return bound;
-}
-
-// QPNs of slot 0 name the process that answers probes: the device has ports of its own, so that no other process of
-// this host holds that slot. A process reads its configuration once, so every test here takes the same.
+// QPNs of slot 0 name the process that answers probes, so the device has that slot.
 class EndpointOpsTest : public ApiTest {
  protected:
   static constexpr uint32_t kLimitNs = 4000000000u;
 
   void SetUp() override {
-    static const int base = free_ports();
-    ASSERT_NE(base, 0);
-    ::setenv("MRC_SECOND_PORT", "0", 1);
-    ::setenv("MRC_PORT_BASE", std::to_string(base).c_str(), 1);
-    ::setenv("MRC_PORT", std::to_string(base).c_str(), 1);
     ApiTest::SetUp();
     End a(context, pd);
-    ASSERT_EQ(a.qpn >> 16, 0u) << "the ports " << base << " + 1024 * plane were taken just now";
-  }
-  // Planes of one address listen on base + 1024 * plane: below the ports that the kernel gives to sockets.
-  static int free_ports() {
-    for (int tries = 0; tries < 64; ++tries) {
-      const int base = 26000 + (static_cast<int>(::getpid()) + 127 * tries) % 1000;
-      bool all = true;
-      for (int plane = 0; plane < 4; ++plane) all = all && is_free(static_cast<uint16_t>(base + 1024 * plane));
-      if (all) return base;
-    }
-    return 0;
+    ASSERT_EQ(a.qpn >> 16, 0u) << "another process of this host holds the standard ports";
   }
   // One request per EV of the device, as its statistics show them.
   std::vector<mrc_ctl_ep_req> all_evs() {
@@ -74,6 +42,11 @@ class EndpointOpsTest : public ApiTest {
     }
     EXPECT_GT(requests.size(), 8u);
     return requests;
+  }
+  bool over_sockets() const {
+    std::string text(1 << 20, '\0');
+    EXPECT_GT(mrc_soft_describe_device(verbs, text.data(), text.size()), 0);
+    return text.find("mem: ") == std::string::npos;
   }
   int probe(std::vector<mrc_ctl_ep_req>* requests, uint32_t limit_ns, std::vector<mrc_ctl_ep_rsp>* answers) {
     answers->resize(requests->size());
@@ -112,11 +85,11 @@ TEST_F(EndpointOpsTest, a_long_batch_is_answered_in_full) {
     requests.back().req_id = i;
   }
   std::vector<mrc_ctl_ep_rsp> answers;
-  // A busy machine's sockets may lose some of so many; before it was two thirds.
   if (probe(&requests, kLimitNs, &answers) != 0) {
     EXPECT_EQ(errno, ETIMEDOUT);
   }
-  EXPECT_GT(answers.size(), 2900u);
+  // A busy machine's sockets may lose some of so many; all at once, they lost two thirds.
+  EXPECT_GE(answers.size(), over_sockets() ? 2900u : requests.size());
 }
 
 TEST_F(EndpointOpsTest, the_limit_ends_a_batch) {
