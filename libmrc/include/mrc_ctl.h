@@ -1,16 +1,19 @@
 /* mrc_ctl.h: the controller side of Multipath Reliable Connection, source- and ABI-compatible with the OCP MRC
  * controller API 1.0.1. One controller per node sets up what all applications share: ports, path profiles (which
- * entropy values a QP may use, and how they are written into a packet), congestion control profiles. That state
- * outlives the process that made it; applications learn profile ids out of band.
+ * entropy values a QP may use, and how they are written into a packet), congestion control profiles. Where the daemon
+ * mrcd runs, that state is the host's and outlives the process that made it, else it is the process's own [API-CTL-1].
+ * Applications learn profile ids out of band. spec/controller.md and spec/api.md have the rules that these comments
+ * name by their ids.
  *
  * Threads: every function may be called from any thread.
  *
  * Errors: functions returning int return 0 on success, else -1 with errno set; mrc_ctl_poll_ev_event returns a count or
- * a negative errno value. EPERM without the privilege (CAP_NET_ADMIN), EINVAL for an inconsistent argument or an
- * unknown mask bit, EIO when the device does not answer, ENOTSUP for a feature that the device lacks: these are not
- * repeated below.
+ * a negative errno value. EPERM without the privilege (CAP_NET_ADMIN, or the group of the setting ctl_group)
+ * [MRC-CTL-6], EINVAL for an inconsistent argument or an unknown mask bit, EIO when the device or mrcd does not answer,
+ * ENOTSUP for a feature that the device lacks, ENOMEM for memory that has run out: these are not repeated below.
  *
  * Ownership: attribute structures and the arrays they point to belong to the caller, and are used only during the call.
+ * Names of algorithms that a query returns are the library's for good.
  * Masks: a member is read or written only when its bit is set.
  */
 #ifndef MRC_CTL_H
@@ -56,7 +59,7 @@ enum mrc_ctl_attr_opt {
 struct mrc_ctl_device_attr {
   uint32_t mrc_ctl_protocol_version; /* bit n - 1 set: version n is supported */
   struct {
-    uint32_t ev_max_fmt_profiles;  /* EV format profiles: ids 0..n - 1 */
+    uint32_t ev_max_fmt_profiles;  /* EV format profiles; ids are any 64-bit numbers [MRC-CTL-2] */
     uint32_t ev_max_profiles;      /* EV profiles */
     uint32_t ev_max_count;         /* EVs in all profiles together */
     uint32_t ev_free_count;        /* number of them that is free */
@@ -75,11 +78,12 @@ struct mrc_ctl_device_attr {
   uint32_t opt_attr;      /* enum mrc_ctl_attr_opt */
 };
 
-/* Limits. Needs neither an MRC context nor a privilege. */
+/* Limits. Needs neither an MRC context nor a privilege. ENOTSUP, with attr zeroed, for a device without MRC. */
 int mrc_ctl_query_device(struct ibv_context* context, struct mrc_ctl_device_attr* ctl_attr);
 
 #if MRC_CTL_API_VER_USED >= MRC_CTL_API_VER(1, 0, 1)
-/* The same; mcontext may be NULL. *supported (may be NULL) becomes 1 when the device has a controller side, else 0. */
+/* The same; mcontext may be NULL, else it is of that device. *supported (may be NULL) becomes 1 when the device has a
+ * controller side, else 0, and the call succeeds all the same. */
 int mrc_ctl_query_device_ex(struct ibv_context* context, struct mrc_context* mcontext,
                             struct mrc_ctl_device_attr* ctl_attr, int* supported);
 #endif
@@ -107,7 +111,10 @@ int mrc_ctl_modify_port(struct mrc_context* context, uint8_t port_num, struct mr
 /* ---- profiles: life cycle -----------------------------------------------------------------------------------------
  */
 
-/* All three kinds of profile go INIT -> OFFLINE -> ONLINE -> OFFLINE -> INIT. An id that was never used is in INIT. */
+/* All three kinds of profile go INIT -> OFFLINE -> ONLINE -> OFFLINE -> INIT, which discards everything. An id that was
+ * never used is in INIT, where only the state can be queried. A call that fails changes nothing, batches excepted.
+ * Errors of all: EINVAL for a step that does not exist, or another current state than asserted; E2BIG for more profiles
+ * than the device has, and in a query for an array that is too short. [MRC-CTL-1..3] */
 enum mrc_ctl_profile_state {
   MRC_CTL_PROFILE_INIT = 0,
   MRC_CTL_PROFILE_OFFLINE = 1,
@@ -153,7 +160,7 @@ struct mrc_ctl_ev_fmt_profile_attr {
 };
 
 /* To OFFLINE needs the mode, to ONLINE the fields; both may come earlier. EBUSY while an EV profile that uses it is
- * ONLINE, E2BIG for unsupported fields or an array too small. */
+ * ONLINE or, for INIT, names it; E2BIG for unsupported fields. [MRC-FMT-1..2] [MRC-EVX-2] */
 int mrc_ctl_modify_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
                                   struct mrc_ctl_ev_fmt_profile_attr* attr, int attr_mask);
 int mrc_ctl_query_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
@@ -191,7 +198,7 @@ struct mrc_ctl_ev {
 #define MRC_CTL_EV_UNPOPULATED ((struct mrc_ctl_ev){{0}, 0})
 #endif
 
-/* One field of a generated EV: values init_val, then on through min_val..max_val, under the mask. */
+/* One field of a generated EV: values init_val, then on through min_val..max_val, under the mask. [MRC-EVX-1..5] */
 struct mrc_ctl_ev_field {
   uint32_t width; /* bits, at most 32 */
   uint32_t init_val;
@@ -237,11 +244,11 @@ enum mrc_ctl_ev_profile_attr_mask {
 };
 
 struct mrc_ctl_ev_profile_attr {
-  enum mrc_ctl_profile_state profile_state;
-  enum mrc_ctl_profile_state cur_profile_state;
+  enum mrc_ctl_profile_state profile_state;     /* target state, or current state */
+  enum mrc_ctl_profile_state cur_profile_state; /* state asserted before the change */
   enum mrc_ctl_ev_mode ev_mode;
   uint64_t ev_fmt_profile_id;
-  uint32_t ev_count;
+  uint32_t ev_count;      /* EVs of the profile */
   uint32_t ev_min_active; /* with fewer good EVs than this, bad ones are used again */
   int ev_event_mask;      /* GOOD and ASSUMED_BAD: transitions that raise an event */
   struct {
@@ -257,8 +264,10 @@ struct mrc_ctl_ev_profile_attr {
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
-/* At most one of EV_OP and EV_FIELDS_OP per call. A batch stops at the first entry that fails; the entries before it
- * stay in force. ENOENT for an EV that is not there, EBUSY while QPs use the profile. */
+/* To OFFLINE needs mode, format, count and fields (an automatic one the mode alone), to ONLINE minimum, event mask, its
+ * format ONLINE and, if explicit, every EV. At most one of EV_OP and EV_FIELDS_OP per call. A batch stops at the first
+ * entry that fails; the entries before it stay in force. ENOENT for an EV that is not there, EBUSY while QPs use the
+ * profile. [MRC-PROF-1..8] */
 int mrc_ctl_modify_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id, struct mrc_ctl_ev_profile_attr* attr,
                               int attr_mask);
 int mrc_ctl_query_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id, struct mrc_ctl_ev_profile_attr* attr,
@@ -267,21 +276,22 @@ int mrc_ctl_query_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id
 /* ---- congestion control profile ------------------------------------------------------------------------------------
  */
 
-/* Settings of "uet-1.0-nscc". Times are in nanoseconds, sizes in bytes. */
+/* Settings of "uet-1.0-nscc". Zero or a negative number: derived, as without a profile. spec/nscc.md has the defaults
+ * and what each does. [MRC-CCP-3] */
 struct mrc_ctl_cc_nscc_cfg {
-  uint8_t disable_qa; /* disables quick adapt */
-  uint32_t adjust_bytes_threshold;
-  uint32_t adjust_period_threshold;
-  uint32_t base_rtt;
-  float eta;
-  float fi;
-  float fi_scale;
-  float gamma;
-  float max_md_jump;
-  uint32_t max_cwnd;
-  uint8_t qa_gate;
-  uint32_t qa_threshold;
-  uint32_t target_delay;
+  uint8_t disable_qa;               /* 1: no quick adapt */
+  uint32_t adjust_bytes_threshold;  /* bytes acknowledged after which the window is adjusted */
+  uint32_t adjust_period_threshold; /* ns after which it is */
+  uint32_t base_rtt;                /* ns, of an unloaded path */
+  float eta;                        /* bytes added at each adjustment by time */
+  float fi;                         /* bytes: gain of the fair increase */
+  float fi_scale;                   /* gain of the fast increase */
+  float gamma;                      /* gain of the decrease, at most 1 */
+  float max_md_jump;                /* share of the window that a decrease leaves at least, at most 1 */
+  uint32_t max_cwnd;                /* bytes */
+  uint8_t qa_gate;                  /* right shift of max_cwnd: with less achieved, quick adapt sets in; at most 62 */
+  uint32_t qa_threshold;            /* ns of queueing delay above which it does */
+  uint32_t target_delay;            /* ns of queueing delay */
 };
 
 enum mrc_ctl_cc_profile_attr_mask {
@@ -293,14 +303,15 @@ enum mrc_ctl_cc_profile_attr_mask {
 };
 
 struct mrc_ctl_cc_profile_attr {
-  enum mrc_ctl_profile_state profile_state;
-  enum mrc_ctl_profile_state cur_profile_state;
+  enum mrc_ctl_profile_state profile_state;     /* target state, or current state */
+  enum mrc_ctl_profile_state cur_profile_state; /* state asserted before the change */
   const char* algorithm; /* one of mrc_ctl_device_attr.cc.algorithms; NULL: no congestion control */
-  const void* cc_config; /* the algorithm's own structure */
+  const void* cc_config; /* mrc_ctl_cc_nscc_cfg, or NULL: other algorithms have none */
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
-/* To OFFLINE needs the algorithm, to ONLINE its configuration. EBUSY while QPs use the profile. */
+/* To OFFLINE needs the algorithm, to ONLINE its configuration, if it has one. EBUSY while QPs use the profile
+ * [MRC-CCP-1..2]. A query points cc_config to a copy that is the calling thread's until its next query [MRC-CCP-3]. */
 int mrc_ctl_modify_cc_profile(struct mrc_context* mrc_ctx, uint64_t cc_profile_id, struct mrc_ctl_cc_profile_attr* attr,
                               int attr_mask);
 int mrc_ctl_query_cc_profile(struct mrc_context* mrc_ctx, uint64_t cc_profile_id, struct mrc_ctl_cc_profile_attr* attr,
@@ -309,21 +320,22 @@ int mrc_ctl_query_cc_profile(struct mrc_context* mrc_ctx, uint64_t cc_profile_id
 /* ---- EV events ------------------------------------------------------------------------------------------------------
  */
 
-/* 56 bytes, or 48 for a caller that uses API 1.0.0: the library uses the version given at mrc_create_context. */
+/* 56 bytes, or 48 for a caller that uses API 1.0.0: the library uses the version given at mrc_create_context.
+ * [API-CTL-3] */
 struct mrc_ctl_ev_event {
   uint64_t profile_id;
   struct mrc_ctl_ev ev;
-  uint32_t drop_count; /* packets lost on it since its last event */
+  uint32_t drop_count; /* packets lost on it since its last event; 0 or 1 unless the device counts exactly */
 #if MRC_CTL_API_VER_USED >= MRC_CTL_API_VER(1, 0, 1)
   enum mrc_ctl_ev_state state; /* the new state */
 #endif
 };
 
-/* A CQ for EV events alone; it never overruns: events of one EV are merged. Destroyed with mrc_destroy_cq; events of
- * the channel as for any CQ. */
+/* A CQ for EV events alone, of all profiles of the device; it never overruns: events of one EV are merged. Arguments
+ * and events of the channel as for any CQ, and mrc_destroy_cq destroys it. [MRC-EVT-1..3] */
 struct mrc_cq* mrc_ctl_create_ev_event_cq(struct mrc_context* mrc_ctx, int cqe, void* cq_context,
                                           struct mrc_comp_channel* channel, int comp_vector);
-/* Takes up to num_entries events. The count, or a negative errno value. */
+/* Takes up to num_entries events, oldest first. The count, or a negative errno value. Needs no privilege. */
 int mrc_ctl_poll_ev_event(struct mrc_cq* ev_cq, int num_entries, struct mrc_ctl_ev_event* ev_event);
 
 /* ---- endpoint operations --------------------------------------------------------------------------------------------
@@ -335,11 +347,11 @@ enum mrc_ctl_ep_op_type {
 };
 
 struct mrc_ctl_ep_req {
-  uint16_t req_id; /* unique among those outstanding */
-  union ibv_gid sgid;
+  uint16_t req_id;    /* unique in the batch */
+  union ibv_gid sgid; /* of the device; zero: any */
   union ibv_gid dgid; /* RoCE v2 */
   enum mrc_ctl_ev_fmt_mode ev_fmt_mode;
-  struct mrc_ctl_ev req_ev; /* path and port of the request */
+  struct mrc_ctl_ev req_ev; /* path and port of the request, one of the device's EVs */
   union {
     struct {
       uint32_t port_status; /* bit N: port N works */
@@ -356,7 +368,8 @@ struct mrc_ctl_ep_rsp {
 
 /* Sends num_req requests of one kind and waits until all are answered or rsp_timeout nanoseconds have passed. rsp has
  * room for num_req answers, *num_rsp is set to their number, in order of arrival; none is kept for a later call. req_tc
- * is the traffic class. Errors: EAGAIN, ENOMEM, ETIMEDOUT (with the answers that did arrive). */
+ * is the traffic class, 0 the device's own; EINVAL for one whose DSCP is that of trimmed or control packets [API-QP-3].
+ * Errors: EAGAIN (too many under way), ETIMEDOUT (with the answers that did arrive). [API-CTL-2] */
 int mrc_ctl_ep_batch_send_wait(struct mrc_context* mrc_ctx, uint8_t req_tc, enum mrc_ctl_ep_op_type op_type,
                                struct mrc_ctl_ep_req* req, int num_req, uint32_t rsp_timeout,
                                struct mrc_ctl_ep_rsp* rsp, int* num_rsp);

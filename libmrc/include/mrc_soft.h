@@ -2,8 +2,11 @@
  * memory, read statistics. Every object returned is a standard libibverbs structure, so mrc.h takes it unchanged.
  *
  * Conventions: functions that return a pointer return NULL and set errno; functions that return int return 0, or a
- * positive errno value and set errno. All functions may be called from any thread. Strings are UTF-8 and NUL
- * terminated.
+ * positive errno value and set errno, unless their comment says otherwise. EINVAL stands for a NULL or foreign object
+ * and for a value out of range, ENOMEM for memory that has run out, EPERM for a child of fork that changes or creates
+ * something of its parent [API-FRK-1]; these are not repeated below. All functions may be called from any thread.
+ * Structures belong to the caller and are used during the call only. Strings are UTF-8 and NUL terminated. spec/api.md
+ * has the rules that the comments name by their ids.
  */
 #ifndef MRC_SOFT_H
 #define MRC_SOFT_H
@@ -24,17 +27,19 @@ struct mrc_qp;
 struct mrc_context;
 
 /* NULL-terminated array of the configured software devices; *num_devices may be NULL. Free with
- * mrc_soft_free_device_list; a device that was opened stays valid until it is closed. Errors: EINVAL (configuration
- * refused: mrc_soft_config_error returns the reason, also on stderr unless MRC_LOG=off), ENOMEM. */
+ * mrc_soft_free_device_list; the devices themselves stay valid as long as the process. Errors: EINVAL (configuration
+ * refused: mrc_soft_config_error returns the reason, also on stderr unless MRC_LOG=off). */
 struct ibv_device** mrc_soft_get_device_list(int* num_devices);
 void mrc_soft_free_device_list(struct ibv_device** list);
+/* Owned by the device. */
 const char* mrc_soft_get_device_name(struct ibv_device* device);
-/* The reason why the configuration was refused, as a sentence, or NULL. Owned by the library. */
+/* The reason why the configuration was refused, as a sentence, or NULL. Owned by the library, and valid until it is
+ * refused again. */
 const char* mrc_soft_config_error(void);
 
 /* Opens a device, by pointer or by name (NULL: the first one). The context has a full ops table: ibv_query_port_*,
- * ibv_post_send and the other inlines of verbs.h are safe to reach. Errors: EINVAL (NULL, or a configuration that is
- * refused), ENODEV (no device of this library, or no such name), ENOMEM, EADDRINUSE, and errors of the sockets. */
+ * ibv_post_send and the other inlines of verbs.h are safe to reach [API-DEV-5]. Errors: EINVAL (also a configuration
+ * that is refused), ENODEV (no device of this library, or no such name), EADDRINUSE, and errors of the sockets. */
 struct ibv_context* mrc_soft_open_device(struct ibv_device* device);
 struct ibv_context* mrc_soft_open_device_by_name(const char* name);
 int mrc_soft_close_device(struct ibv_context* context); /* EBUSY while objects or handles exist */
@@ -42,6 +47,8 @@ int mrc_soft_close_device(struct ibv_context* context); /* EBUSY while objects o
  * context's private part. */
 int mrc_soft_is_soft_context(const struct ibv_context* context);
 
+/* As their namesakes in libibverbs [API-DEV-2]. port_num: 1..n are the planes, while verbs see one port [API-DEV-4];
+ * all have the same GIDs. An empty entry of the GID table reads as 16 zero bytes [API-DEV-3]. */
 int mrc_soft_query_device(struct ibv_context* context, struct ibv_device_attr* attr);
 int mrc_soft_query_port(struct ibv_context* context, uint8_t port_num, struct ibv_port_attr* attr);
 int mrc_soft_query_gid(struct ibv_context* context, uint8_t port_num, int index, union ibv_gid* gid);
@@ -50,13 +57,16 @@ struct ibv_pd* mrc_soft_alloc_pd(struct ibv_context* context);
 int mrc_soft_dealloc_pd(struct ibv_pd* pd); /* EBUSY while memory regions or QPs use it, or handles stand for it */
 
 /* access: IBV_ACCESS_*; remote write needs local write (EINVAL otherwise). Relaxed ordering is accepted. iova is the
- * address that peers use for the first byte. */
+ * address that peers use for the first byte. The memory stays the caller's; where it is unmapped while it is
+ * registered, an access fails the queue pair and not the process [API-MEM-2]. EFAULT when it is not mapped now, or not
+ * writable. */
 struct ibv_mr* mrc_soft_reg_mr(struct ibv_pd* pd, void* addr, size_t length, int access);
 struct ibv_mr* mrc_soft_reg_mr_iova(struct ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access);
 /* Memory of another device by dma-buf: always NULL and EOPNOTSUPP, because data is copied by this host's
- * CPU. Programs probe with fd -1 and interpret any other errno as support. */
+ * CPU. Programs probe with fd -1 and interpret any other errno as support. [API-MEM-1] */
 struct ibv_mr* mrc_soft_reg_dmabuf_mr(struct ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                                       int access);
+/* The keys are void when it returns: nothing reads or writes the memory any more. */
 int mrc_soft_dereg_mr(struct ibv_mr* mr);
 
 /* A mailbox: memory of one QP that its peer may write to without an exchange of keys, for protocols between software
@@ -64,8 +74,8 @@ int mrc_soft_dereg_mr(struct ibv_mr* mr);
  * ever has, go to it at the remote address as offset; other than that they are ordinary writes. A write with immediate
  * to that key, of zero bytes too, consumes no receive request: it completes in the receive CQ, in its turn among the
  * QP's other completions, with opcode MRC_SOFT_WC_MAILBOX and the given wr_id. Access flags of the QP are not checked.
- * Set it before RTR, and keep the memory until the QP is destroyed. A QP without a mailbox refuses the key as a remote
- * access error. */
+ * Set it before RTR (EINVAL later), and keep the memory until the QP is destroyed; addr NULL and length 0 take it away.
+ * A QP without a mailbox refuses the key as a remote access error. */
 #define MRC_SOFT_MAILBOX_RKEY 1u
 #define MRC_SOFT_WC_MAILBOX IBV_WC_DRIVER1
 /* vendor_err of a completion with status IBV_WC_RETRY_EXC_ERR: the packets are larger than any path to the peer
@@ -80,9 +90,9 @@ int mrc_soft_set_mailbox(struct mrc_qp* qp, void* addr, size_t length, uint64_t 
  * Every function of mrc.h, mrc_ctl.h and this header then takes the handle in place of the context or the protection
  * domain that it stands for, except that each library closes and frees its own objects only. A handle is identified by
  * its address. Of a context's handle async_fd is used: an eventfd in semaphore mode that counts the events of the MRC
- * contexts made through the handle, beside what its owner counts there; it must stay open. Errors: EINVAL (not an
- * object of this library, or the handle is registered already), ENOMEM. Removing: EINVAL if it is no handle, EBUSY
- * while MRC contexts made through it exist (context), or regions or QPs (protection domain). */
+ * contexts made through the handle, beside what its owner counts there; it must stay open. Errors: EINVAL (also when
+ * the handle is registered already). Removing: EINVAL if it is no handle, EBUSY while MRC contexts made through it
+ * exist (context), or regions or QPs (protection domain). [API-HND-1] */
 int mrc_soft_add_context_handle(struct ibv_context* context, struct ibv_context* handle);
 int mrc_soft_remove_context_handle(struct ibv_context* handle);
 int mrc_soft_add_pd_handle(struct ibv_pd* pd, struct ibv_pd* handle);
@@ -90,7 +100,7 @@ int mrc_soft_remove_pd_handle(struct ibv_pd* handle);
 
 /* Datagram queue pairs: UD of RoCEv2 beside MRC. A datagram is one packet of at most the path MTU (active_mtu of
  * ibv_query_port when the queue pair is created); it may be lost, duplicated or overtaken by another one. It takes the
- * healthy planes in turn. Completions arrive in the completion queues of mrc.h.
+ * healthy planes in turn. Completions arrive in the completion queues of mrc.h. [API-UD-1..4]
  *
  * States are those of verbs, set by mrc_soft_modify_ud_qp: INIT requires pkey_index, port_num and qkey, RTS sq_psn; SQD
  * and SQE do not exist. Requests are posted as ibv_post_send takes them: IBV_WR_SEND or IBV_WR_SEND_WITH_IMM with
@@ -118,8 +128,10 @@ struct mrc_soft_ud_init_attr {
 /* sl of a received datagram's completion: the form of its header, in the numbers of NICs, which UCX compares. */
 #define MRC_SOFT_UD_IPV6 1
 #define MRC_SOFT_UD_IPV4 2
+/* In state RESET; its queues, domain and shared receive queue outlive it. */
 struct mrc_soft_ud_qp* mrc_soft_create_ud_qp(struct mrc_context* context, struct mrc_soft_ud_init_attr* attr);
 int mrc_soft_destroy_ud_qp(struct mrc_soft_ud_qp* qp);
+/* The 24-bit number by which peers address it. */
 uint32_t mrc_soft_ud_qpn(struct mrc_soft_ud_qp* qp);
 int mrc_soft_modify_ud_qp(struct mrc_soft_ud_qp* qp, const struct ibv_qp_attr* attr, int attr_mask);
 int mrc_soft_post_ud_send(struct mrc_soft_ud_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad_wr);
@@ -135,7 +147,7 @@ int mrc_soft_destroy_ah(struct ibv_ah* ah);
  * hop limit of the address vector, at least 1. Attaching a second time has no effect. A queue pair that is attached
  * cannot be destroyed (EBUSY). Errors: EINVAL (no multicast GID; detaching what is not attached), ENOMEM (limits of
  * ibv_query_device), EOPNOTSUPP (the datapath carries no multicast), EADDRNOTAVAIL (a group of one link or interface),
- * errors of the sockets. */
+ * errors of the sockets. [API-UD-5] */
 int mrc_soft_attach_mcast(struct mrc_soft_ud_qp* qp, const union ibv_gid* gid);
 int mrc_soft_detach_mcast(struct mrc_soft_ud_qp* qp, const union ibv_gid* gid);
 
@@ -151,16 +163,16 @@ int mrc_soft_guarded_access(void (*access)(void* argument), void* argument, cons
  * the device, this thread receives and sends in place of the library's own: a packet costs one wake-up and not two.
  * Then it returns 0 as soon as there was any work. (Not with several shards, nor for more than 4 descriptors.) The call
  * must be left by returning or by cancellation, not by siglongjmp. `armed`: CQs of the context that are armed and that
- * only this thread waits for. A cancellation point. Errors: EINVAL for a null context, EPERM in a child of fork, and
- * those of ppoll. */
+ * only this thread waits for. A cancellation point [API-THR-1]. Returns -1 and errno on error: as ppoll. */
 int mrc_soft_wait(struct mrc_context* context, struct pollfd* fds, unsigned int count, const struct timespec* timeout,
                   int armed);
 
-/* Makes room for at least cqe completions; those already queued stay. EINVAL when more are queued. Errors: ENOMEM. */
+/* Makes room for at least cqe (from 1 on) completions; those already queued stay. EINVAL when more are queued. */
 int mrc_soft_resize_cq(struct mrc_cq* cq, int cqe);
 
-/* Statistics. `text` receives one "name value" line per counter of the device (mrc-info --stats shows the sentences),
- * then "plane.<n>.<name> value" lines; the needed size is returned, as snprintf does. -1 and errno on error. */
+/* Statistics. `text`, of `size` bytes, receives one "name value" line per counter of the device (mrc-info --stats shows
+ * the sentences), then "plane.<n>.<name> value" lines, as far as it fits, NUL-terminated; the needed length without NUL
+ * is returned, as snprintf does. `text` may be NULL with size 0. -1 and errno on error. */
 int mrc_soft_query_stats(struct ibv_context* context, char* text, size_t size);
 /* Same for one QP: cwnd, inflight, srtt_ns, retransmits... Where a packet that was sent again has arrived, then
  * "retransmission_delay.count", "retransmission_delay.max_ns" and "retransmission_delay.le_<ns> <packets>": packets
@@ -169,7 +181,8 @@ int mrc_soft_query_stats(struct ibv_context* context, char* text, size_t size);
  * <GOOD|SKIP|ASSUMED_BAD|DENIED> active <0|1> tx <n> loss <n> ecn <n>". */
 int mrc_soft_query_qp_stats(struct mrc_qp* qp, char* text, size_t size);
 
-/* Deny or allow one EV of the peer of a QP (DENIED is never left without a call). ENOENT for an unknown EV. */
+/* Deny or allow one EV, by its value in the statistics, of the peer of a QP (DENIED is never left without a call).
+ * ENOENT for an unknown EV, EINVAL for a QP before RTR. */
 int mrc_soft_deny_ev(struct mrc_qp* qp, uint32_t ev, int denied);
 /* Take a local plane (1-based port number) out of service or back; peers are notified by a port status update. */
 int mrc_soft_set_port_admin(struct ibv_context* context, uint8_t port_num, int enabled);
@@ -179,9 +192,10 @@ int mrc_soft_set_port_admin(struct ibv_context* context, uint8_t port_num, int e
  * larger penalty. */
 int mrc_soft_set_receiver_penalty(struct ibv_context* context, uint8_t penalty, int restore);
 
-/* All parameters with default, range, unit and sentence, as JSON. Needed size as snprintf. */
+/* All parameters with value, default, range, unit and sentence, as JSON. The result as of mrc_soft_query_stats. */
 int mrc_soft_describe_params(char* text, size_t size);
-/* The resolved configuration of a device as JSON: planes (address, port), EVs, limits, rates, NSCC. */
+/* The resolved configuration of a device as JSON: planes (address, port), EVs, limits, rates, NSCC. The result as of
+ * mrc_soft_query_stats. */
 int mrc_soft_describe_device(struct ibv_context* context, char* text, size_t size);
 
 #ifdef __cplusplus
