@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::mrcd {
 

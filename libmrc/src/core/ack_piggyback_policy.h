@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

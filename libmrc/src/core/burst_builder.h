@@ -13,9 +13,9 @@
 #include <optional>
 #include <span>
 
-#include "base/invariant.h"
 #include "base/prefetch.h"
 #include "core/burst.h"
+#include "invariant.h"
 #include "memory_guard.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "base/planes.h"
 #include "core/burst.h"
 #include "core/control_ring.h"
 #include "core/engine_context.h"
 #include "core/reply_limiter.h"
+#include "invariant.h"
 #include "wire/flow.h"
 #include "wire/udp.h"
 

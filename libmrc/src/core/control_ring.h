@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "base/planes.h"
+#include "invariant.h"
 #include "wire/flow.h"
 
 namespace mrc::core {

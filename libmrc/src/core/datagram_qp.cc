@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/invariant.h"
 #include "core/datagram_placement.h"
 #include "core/flows.h"
+#include "invariant.h"
 #include "wire/bytes.h"
 
 namespace mrc::core {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "core/datagram.h"
 #include "core/send_queue.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -3,8 +3,8 @@
 #include <cassert>
 #include <optional>
 
-#include "base/invariant.h"
 #include "core/plane_discovery.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -2,7 +2,6 @@
 // of the others that they use; the endpoint only drives them.
 #pragma once
 
-#include "base/invariant.h"
 #include "core/control_queue.h"
 #include "core/datagram_table.h"
 #include "core/endpoint.h"
@@ -14,6 +13,7 @@
 #include "core/rx_dispatcher.h"
 #include "core/tombstones.h"
 #include "core/tx_scheduler.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

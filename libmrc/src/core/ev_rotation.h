@@ -37,11 +37,11 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "base/planes.h"
 #include "core/path_order.h"
 #include "core/peer_paths.h"
 #include "core/trace.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

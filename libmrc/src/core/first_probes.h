@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/invariant.h"
 #include "base/time.h"
 #include "core/ev_links.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

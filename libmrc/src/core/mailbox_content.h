@@ -7,7 +7,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
-#include "base/invariant.h"
+#include "invariant.h"
 #include "wire/packet.h"
 
 namespace mrc::core {

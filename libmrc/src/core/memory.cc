@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

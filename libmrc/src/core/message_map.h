@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/bitmap.h"
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

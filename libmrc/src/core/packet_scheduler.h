@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/invariant.h"
 #include "core/send_queue.h"
 #include "core/sent_packets.h"
+#include "invariant.h"
 #include "wire/opcodes.h"
 #include "wire/packet.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -13,8 +13,8 @@
 
 #include <cstdint>
 
-#include "base/invariant.h"
 #include "base/time.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/invariant.h"
 #include "core/flows.h"
 #include "core/probe_schedule.h"
 #include "core/qp_table.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

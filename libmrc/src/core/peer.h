@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "core/delay_histogram.h"
 #include "core/engine_context.h"
 #include "core/path_meter.h"
@@ -18,6 +17,7 @@
 #include "core/pending_query.h"
 #include "core/source_ports.h"
 #include "core/timer_heap.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -16,7 +16,6 @@
 #include <optional>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "base/planes.h"
 #include "base/rng.h"
 #include "base/time.h"
@@ -33,6 +32,7 @@
 #include "core/probe_schedule.h"
 #include "core/status.h"
 #include "core/trace.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

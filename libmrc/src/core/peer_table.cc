@@ -1,6 +1,6 @@
 #include "core/peer_table.h"
 
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

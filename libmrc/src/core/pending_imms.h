@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

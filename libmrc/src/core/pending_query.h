@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/invariant.h"
 #include "base/planes.h"
 #include "base/time.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

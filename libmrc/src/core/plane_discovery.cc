@@ -11,9 +11,9 @@
 
 #include <algorithm>
 
-#include "base/invariant.h"
 #include "core/flows.h"
 #include "core/qp_table.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

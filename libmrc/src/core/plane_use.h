@@ -4,8 +4,8 @@
 //     usable() is a part of present() & local_up() without planes that are down or suspended
 #pragma once
 
-#include "base/invariant.h"
 #include "base/planes.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

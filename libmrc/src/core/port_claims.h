@@ -16,9 +16,9 @@
 #include <optional>
 #include <vector>
 
-#include "base/invariant.h"
 #include "base/planes.h"
 #include "base/time.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -1,6 +1,6 @@
 #include "core/probe_schedule.h"
 
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "base/rng.h"
 #include "base/time.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

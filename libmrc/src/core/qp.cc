@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/invariant.h"
 #include "core/burst_builder.h"
 #include "core/peer.h"
 #include "core/tx_scheduler.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -2,8 +2,8 @@
 // added again.
 #pragma once
 
-#include "base/invariant.h"
 #include "core/qp_context.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -3,8 +3,8 @@
 #include <cassert>
 #include <memory>
 
-#include "base/invariant.h"
 #include "core/tx_scheduler.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "base/bitmap.h"
-#include "base/invariant.h"
 #include "core/message_map.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -11,10 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/invariant.h"
 #include "base/ip.h"
 #include "base/time.h"
 #include "core/types.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

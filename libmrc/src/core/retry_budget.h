@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/invariant.h"
 #include "base/time.h"
 #include "core/types.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

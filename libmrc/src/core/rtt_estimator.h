@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/invariant.h"
 #include "base/time.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/invariant.h"
 #include "base/prefetch.h"
 #include "core/datagram_table.h"
 #include "core/path_prober.h"
 #include "core/plane_discovery.h"
+#include "invariant.h"
 #include "wire/icrc.h"
 #include "wire/udp.h"
 

@@ -10,10 +10,10 @@
 #include <memory>
 #include <new>
 
-#include "base/invariant.h"
 #include "base/psn.h"
 #include "base/time.h"
 #include "core/received_packets.h"
+#include "invariant.h"
 #include "wire/seth.h"
 
 namespace mrc::core {

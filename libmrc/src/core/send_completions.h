@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "core/send_queue.h"
 #include "core/types.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

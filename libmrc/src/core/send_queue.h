@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "base/time.h"
 #include "core/memory.h"
 #include "core/types.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

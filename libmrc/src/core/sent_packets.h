@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "core/tx_window.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

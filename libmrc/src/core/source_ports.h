@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/invariant.h"
 #include "base/planes.h"
 #include "core/config.h"
+#include "invariant.h"
 #include "wire/spth.h"
 
 namespace mrc::core {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/invariant.h"
 #include "base/time.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -1,7 +1,7 @@
 #include "core/tx_scheduler.h"
 
-#include "base/invariant.h"
 #include "core/qp.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/invariant.h"
 #include "base/time.h"
 #include "core/trace.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::datapath {
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/invariant.h"
 #include "base/ip.h"
 #include "datapath/udp/socket.h"
+#include "invariant.h"
 
 namespace mrc::datapath {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "base/invariant.h"
+#include "invariant.h"
 #include "result.h"
 
 namespace mrc::datapath {

@@ -1,4 +1,4 @@
-#include "base/invariant.h"
+#include "invariant.h"
 
 #include <gtest/gtest.h>
 

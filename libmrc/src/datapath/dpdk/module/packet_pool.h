@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/invariant.h"
+#include "invariant.h"
 #include "result.h"
 
 namespace mrc::datapath {

@@ -1,6 +1,6 @@
 // Invariants: conditions on an object after every public call. With the CMake option MRC_CHECK_INVARIANTS, which is
-// on in builds for development, sanitizers and fuzzers, objects of the engine check themselves and a violation aborts
-// with its text; a release contains none of it.
+// on in builds for development, sanitizers and fuzzers, objects of the engine, the shim and the plugin check themselves
+// and a violation aborts with its text; a release contains none of it.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/check_invariants.h"  // generated: defines MRC_CHECK_INVARIANTS or not
+#include "check_invariants.h"  // generated: defines MRC_CHECK_INVARIANTS or not
 
 namespace mrc {
 
