@@ -38,6 +38,22 @@ class InvariantPace {
   uint32_t calls_ = 0;
 };
 
+// Checks an object at the end of a public call of it, by whatever way that is left. An allocation that failed leaves
+// the invariants intact, too.
+template <typename Object>
+class Checked {
+ public:
+  explicit Checked(Object* object) : object_(*object) {}
+  ~Checked() {
+    if constexpr (kCheckInvariants) object_.check();
+  }
+  Checked(const Checked&) = delete;
+  Checked& operator=(const Checked&) = delete;
+
+ private:
+  Object& object_;
+};
+
 }  // namespace mrc
 
 // In check() functions. The condition is not evaluated where invariants are not checked.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "invariant.h"
 #include "mailbox/wire.h"
 
 namespace mrc::shim {
@@ -24,15 +25,30 @@ class AnnouncedSends {
     Send& added = ring_[tail_++ % kWindow];
     added.number = number;
     added.cleared = false;
+    check();
   }
   Send& front() { return ring_[head_ % kWindow]; }
-  void pop() { ++head_; }
+  const Send& front() const { return ring_[head_ % kWindow]; }
+  void pop() {
+    ++head_;
+    check();
+  }
   Send* find(uint64_t number) {  // null: there is none
     for (uint64_t i = head_; i != tail_; ++i)
       if (ring_[i % kWindow].number == number) return &ring_[i % kWindow];
     return nullptr;
   }
   void clear() { head_ = tail_ = 0; }
+  // At most as many as there are messages without an answer, in their order.
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    MRC_INVARIANT(head_ <= tail_ && tail_ - head_ <= kWindow);
+    for (uint64_t i = head_; i != tail_; ++i) {
+      const Send& send = ring_[i % kWindow];
+      MRC_INVARIANT(i == head_ || send.number > ring_[(i - 1) % kWindow].number);
+      MRC_INVARIANT(!send.cleared || send.count <= kMaxSegments);
+    }
+  }
 
  private:
   const std::unique_ptr<Send[]> ring_;

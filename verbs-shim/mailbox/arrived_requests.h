@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "invariant.h"
 #include "mailbox/wire.h"
 
 namespace mrc::shim {
@@ -28,21 +29,30 @@ class ArrivedRequests {
   bool push(const ArrivedRequest& request) {  // false: full
     if (tail_ - head_ > mask_) return false;
     at(tail_++) = request;
+    check();
     return true;
   }
 
   bool has_unmatched() const { return match_ != tail_; }
   ArrivedRequest& unmatched() { return at(match_); }  // the oldest
-  void set_matched() { ++match_; }
+  void set_matched() {
+    ++match_;
+    check();
+  }
 
   bool has_matched() const { return head_ != match_; }
   const ArrivedRequest& matched() const { return at(head_); }  // the oldest
   // The oldest matched one leaves; valid until the next push().
-  const ArrivedRequest& pop() { return at(head_++); }
+  const ArrivedRequest& pop() {
+    const ArrivedRequest& oldest = at(head_++);
+    check();
+    return oldest;
+  }
   // The data of an announced SEND is in place. Numbers of others have no effect.
   void finish(uint32_t number) {
     for (uint64_t i = head_; i != match_; ++i)
       if (at(i).note == Note::kReady && at(i).number == number) at(i).done = true;
+    check();
   }
 
   // The first that was not carried out, if among those not carried out is a READ or an atomic. Null: there is none.
@@ -58,6 +68,13 @@ class ArrivedRequests {
     return due ? first : nullptr;
   }
   void clear() { head_ = match_ = tail_; }
+  // None is carried out before it is matched.
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    MRC_INVARIANT(head_ <= match_ && match_ <= tail_ && tail_ - head_ <= mask_ + 1);
+    if (!pace_.due(tail_ - match_)) return;
+    for (uint64_t i = match_; i != tail_; ++i) MRC_INVARIANT(!at(i).done);
+  }
 
  private:
   static uint64_t size_for(uint32_t capacity) {
@@ -71,6 +88,7 @@ class ArrivedRequests {
   const uint64_t mask_;
   const std::unique_ptr<ArrivedRequest[]> ring_;
   uint64_t head_ = 0, match_ = 0, tail_ = 0;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::shim

@@ -11,6 +11,7 @@ void KeyTable::add(uint32_t key, const Region& region) {
   kept.loan = std::make_shared<char>();
   const WriterLock lock(mutex_);
   regions_[key] = std::move(kept);
+  check();
 }
 
 std::weak_ptr<void> KeyTable::remove(uint32_t key) {
@@ -19,7 +20,16 @@ std::weak_ptr<void> KeyTable::remove(uint32_t key) {
   if (it == regions_.end()) return {};
   std::weak_ptr<void> lent = it->second.loan;
   regions_.erase(it);
+  check();
   return lent;
+}
+
+// Every region can be lent, and its addresses do not wrap.
+void KeyTable::check() const {
+  if constexpr (!kCheckInvariants) return;
+  if (!pace_.due(regions_.size())) return;
+  for (const auto& [key, region] : regions_)
+    MRC_INVARIANT(region.loan != nullptr && region.iova + region.length >= region.iova);
 }
 
 Loan KeyTable::lend(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const {

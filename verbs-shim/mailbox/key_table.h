@@ -13,6 +13,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "invariant.h"
 #include "mailbox/wire.h"
 #include "mutex.h"
 
@@ -73,6 +74,7 @@ class KeyTable {
   const Region* find(uint32_t key, uint64_t addr, uint64_t length, unsigned access, const void* domain) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename Body>
   std::optional<uint64_t> guarded(void* memory, uint64_t length, const Body& body) const;
   static Access gone(uint32_t key, const Region& region, uint64_t address);
@@ -81,6 +83,7 @@ class KeyTable {
   const Guard guard_;
   mutable SharedMutex mutex_;
   std::unordered_map<uint32_t, Region> regions_ ABSL_GUARDED_BY(mutex_);
+  mutable InvariantPace pace_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mrc::shim

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "invariant.h"
 #include "mailbox/key_table.h"
 #include "mailbox/wire.h"
 
@@ -18,9 +19,11 @@ class LentMemory {
   // Until the signalled request of that number is complete. Numbers only grow, and there is room. Null: nothing.
   void add(uint64_t request, Loan loan) {
     if (loan != nullptr) loans_[tail_++ % kWindow] = {request, std::move(loan)};
+    check();
   }
   void complete(uint64_t request) {
     if (head_ != tail_ && loans_[head_ % kWindow].request == request) loans_[head_++ % kWindow].loan.reset();
+    check();
   }
   // Until clear(): one loan for each region, of kWindow regions at most. Null: nothing.
   void add_until_clear(Loan loan) {
@@ -28,10 +31,22 @@ class LentMemory {
     if (loan == nullptr || end == last_.end() || std::find(last_.begin(), end, loan) != end) return;
     *end = std::move(loan);
     ++last_count_;
+    check();
   }
   void clear() {
     while (head_ != tail_) loans_[head_++ % kWindow].loan.reset();
     while (last_count_ > 0) last_[--last_count_].reset();
+  }
+  // What is counted is lent, and nothing else; requests come in their order.
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    MRC_INVARIANT(head_ <= tail_ && tail_ - head_ <= kWindow && last_count_ <= kWindow);
+    for (uint64_t i = tail_ - std::min<uint64_t>(tail_, kWindow); i != tail_; ++i) {
+      const Entry& entry = loans_[i % kWindow];
+      MRC_INVARIANT((entry.loan != nullptr) == (i >= head_));
+      MRC_INVARIANT(i <= head_ || entry.request > loans_[(i - 1) % kWindow].request);
+    }
+    for (uint32_t i = 0; i < kWindow; ++i) MRC_INVARIANT((last_[i] != nullptr) == (i < last_count_));
   }
 
  private:

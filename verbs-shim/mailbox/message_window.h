@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "invariant.h"
 #include "mailbox/wire.h"
 
 namespace mrc::shim {
@@ -16,7 +17,9 @@ class MessageWindow {
   // The request at `index` of the send queue is the next message; its number.
   uint64_t add(uint64_t index) {
     by_number_[next_ % kWindow] = index;
-    return next_++;
+    ++next_;
+    check();
+    return next_ - 1;
   }
   uint64_t index_of(uint64_t number) const { return by_number_[number % kWindow]; }
   bool outstanding(uint64_t number) const { return number > confirmed_ && number < next_; }
@@ -25,8 +28,10 @@ class MessageWindow {
   uint64_t confirmed() const { return confirmed_; }          // every message up to it is
   uint64_t confirmed_end() const { return confirmed_end_; }  // index behind the last of them
   void confirm(uint64_t number) {
+    MRC_INVARIANT(number == confirmed_ || outstanding(number));
     if (number > confirmed_) confirmed_end_ = index_of(number) + 1;
     confirmed_ = number;
+    check();
   }
 
   // The number that a note with its lower bits means.
@@ -36,6 +41,13 @@ class MessageWindow {
     if (full + kNumberMask / 2 < confirmed_) full += kNumberMask + 1;
     if (full > confirmed_ + kNumberMask / 2 && full > kNumberMask) full -= kNumberMask + 1;
     return full;
+  }
+  // Those without an answer are within the window, in the order of the send queue, behind what is confirmed.
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    MRC_INVARIANT(confirmed_ < next_ && next_ - 1 - confirmed_ <= kWindow);
+    for (uint64_t n = confirmed_ + 1; n < next_; ++n)
+      MRC_INVARIANT(index_of(n) >= (n == confirmed_ + 1 ? confirmed_end_ : index_of(n - 1) + 1));
   }
 
  private:

@@ -3,11 +3,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "invariant.h"
 #include "mrc_soft.h"
 
 namespace mrc::shim {
 
 bool Outbox::post(ibv_send_wr* requests, uint32_t n) {
+  const Checked checked(this);
   if (n == 0) return true;
   for (uint32_t i = 0; i < n; ++i) {
     requests[i].next = i + 1 < n ? &requests[i + 1] : nullptr;
@@ -29,6 +31,7 @@ bool Outbox::keep_unposted(const ibv_send_wr* list) {
 }
 
 bool Outbox::retry() {
+  const Checked checked(this);
   while (waits_for_memory()) {
     ibv_send_wr* bad = nullptr;
     const int error = link_->post(unposted_.front(), &bad);
@@ -92,6 +95,7 @@ void Outbox::drop() {
 }
 
 void Outbox::on_completion(uint32_t slot) {
+  const Checked checked(this);
   if (!slots_.awaits_completion()) return;
   lent_.complete(slots_.complete());
   if (slot == kInternal && own_in_flight_ > 0) --own_in_flight_;
@@ -101,6 +105,15 @@ void Outbox::reset() {
   drop();
   slots_.reset();
   own_in_flight_ = 0;
+  check();
+}
+
+void Outbox::check() const {
+  if constexpr (!kCheckInvariants) return;
+  slots_.check();
+  lent_.check();
+  unposted_.check();
+  MRC_INVARIANT(own_in_flight_ <= slots_.awaited_completions());
 }
 
 }  // namespace mrc::shim

@@ -60,6 +60,7 @@ class Outbox {
   // Messages of the protocol that the peer may not have received yet.
   uint32_t own_in_flight() const { return own_in_flight_; }
   void reset();
+  void check() const;
 
  private:
   static constexpr uint32_t kReserved = 1;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "invariant.h"
+
 namespace mrc::shim {
 
 struct SendRequest {
@@ -42,9 +44,23 @@ class RequestRing {
   SendRequest& at(uint64_t index) { return requests_[index & mask_]; }
   ibv_sge* sges_of(uint64_t index) { return &sges_[(index & mask_) * max_sge_]; }
   uint8_t* inline_of(uint64_t index) { return &inline_[(index & mask_) * max_inline_]; }
+  const SendRequest& at(uint64_t index) const { return requests_[index & mask_]; }
   uint32_t slot_of(uint64_t index) const { return static_cast<uint32_t>(index & mask_); }
   // The first index from `head` on that has this slot.
   uint64_t index_of(uint32_t slot, uint64_t head) const { return head + ((slot - head) & mask_); }
+  // The requests in [head, tail) have room here, and their data is as long as they say.
+  void check(uint64_t head, uint64_t tail) const {
+    if constexpr (!kCheckInvariants) return;
+    MRC_INVARIANT(head <= tail && tail - head <= size());
+    if (!pace_.due(tail - head)) return;
+    for (uint64_t i = head; i != tail; ++i) {
+      const SendRequest& e = at(i);
+      MRC_INVARIANT(e.num_sge <= max_sge_ && (!e.inlined || e.length <= max_inline_));
+      uint64_t bytes = 0;
+      for (uint32_t k = 0; k < e.num_sge; ++k) bytes += sges_[(i & mask_) * max_sge_ + k].length;
+      MRC_INVARIANT(bytes == e.length);
+    }
+  }
 
  private:
   static uint64_t size_for(uint32_t max_wr) {
@@ -59,6 +75,7 @@ class RequestRing {
   const std::unique_ptr<SendRequest[]> requests_;
   const std::unique_ptr<ibv_sge[]> sges_;
   const std::unique_ptr<uint8_t[]> inline_;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::shim

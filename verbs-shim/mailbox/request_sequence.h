@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "invariant.h"
 #include "mailbox/wire.h"
 
 namespace mrc::shim {
@@ -12,12 +13,19 @@ class RequestSequence {
  public:
   uint32_t expected() const { return expected_; }  // number of the next request
   void arrive() { expected_ = (expected_ + 1) & kNumberMask; }
-  void complete(uint32_t number) { completed_ = number; }
+  // The next one, which has arrived.
+  void complete(uint32_t number) {
+    MRC_INVARIANT(number == ((completed_ + 1) & kNumberMask) && number != expected_);
+    completed_ = number;
+  }
   uint32_t completed() const { return completed_; }
   // Something was carried out that the peer does not know yet.
   bool ack_due() const { return completed_ != acknowledged_; }
   // The peer knows by the answer to this request, or by a confirmation.
-  void acknowledge(uint32_t number) { acknowledged_ = number; }
+  void acknowledge(uint32_t number) {
+    MRC_INVARIANT(number <= kNumberMask);
+    acknowledged_ = number;
+  }
 
  private:
   uint32_t expected_ = 1;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "invariant.h"
 #include "mrc_soft.h"
 
 namespace mrc::shim {
@@ -44,7 +45,7 @@ Requester::Requester(Link* link, Outbox* outbox, KeyTable* keys, const Shape& sh
     : link_(link), outbox_(outbox), keys_(keys), shape_(shape), ring_(shape.max_wr, shape.max_sge, shape.max_inline) {}
 
 // 0, or an errno value.
-int Requester::check(const ibv_send_wr& wr, uint64_t* length) const {
+int Requester::validate(const ibv_send_wr& wr, uint64_t* length) const {
   if ((wr.send_flags & ~kKnownFlags) != 0) return EINVAL;
   if (wr.num_sge < 0 || static_cast<uint32_t>(wr.num_sge) > shape_.max_sge || (wr.num_sge > 0 && wr.sg_list == nullptr))
     return EINVAL;
@@ -109,14 +110,15 @@ int Requester::would_take(const ibv_send_wr* list) const {
   uint32_t n = 0;
   for (; list != nullptr; list = list->next, ++n) {
     uint64_t length;
-    if (const int error = check(*list, &length)) return error;
+    if (const int error = validate(*list, &length)) return error;
   }
   return slots_.has_room(n, shape_.max_wr) ? 0 : ENOMEM;
 }
 
 int Requester::post(const ibv_send_wr& wr) {
+  const Checked checked(this);
   uint64_t length;
-  if (const int error = check(wr, &length)) return error;
+  if (const int error = validate(wr, &length)) return error;
   if (pos_.tail - pos_.head >= ring_.size() || !slots_.take(shape_.max_wr)) return ENOMEM;
   if (!fill(wr, length)) {
     slots_.release(1);
@@ -127,6 +129,7 @@ int Requester::post(const ibv_send_wr& wr) {
 }
 
 void Requester::advance() {
+  const Checked checked(this);
   if (stopped_) return;
   send_cleared();
   if (pos_.sent == pos_.tail || stopped_) return;

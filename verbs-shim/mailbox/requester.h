@@ -62,11 +62,12 @@ class Requester {
   void reset();
   void release(uint32_t slots) { slots_.release(slots); }
   bool idle() const { return pos_.head == pos_.tail; }
+  void check() const;
 
  private:
   struct Batch;
 
-  int check(const ibv_send_wr& wr, uint64_t* length) const;
+  int validate(const ibv_send_wr& wr, uint64_t* length) const;
   bool fill(const ibv_send_wr& wr, uint64_t length);
   bool transmit(uint64_t index, Batch* batch);
   bool transmit_send(uint64_t index, Batch* batch);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "invariant.h"
 #include "mailbox/requester.h"
 
 namespace mrc::shim {
@@ -40,6 +41,7 @@ uint64_t rnr_time(uint8_t code) {
 }
 
 void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
+  const Checked checked(this);
   outbox_->on_completion(slot);
   if (stopped_) return;
   const uint64_t index = Outbox::is_internal(slot) ? pos_.sent : ring_.index_of(slot, pos_.head);
@@ -79,6 +81,7 @@ void Requester::confirm(uint64_t number) {
 }
 
 void Requester::on_confirmation(uint32_t number) {
+  const Checked checked(this);
   const uint64_t full = window_.extend(number);
   if (stopped_ || !window_.outstanding(full)) return;  // older than the known one
   confirm(full);
@@ -87,6 +90,7 @@ void Requester::on_confirmation(uint32_t number) {
 }
 
 void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t now) {
+  const Checked checked(this);
   if (stopped_) return;
   const uint64_t number = window_.extend(note.number);
   if (!window_.outstanding(number)) {
@@ -157,6 +161,7 @@ void Requester::set_deadline(uint64_t at) {
 }
 
 void Requester::tick(uint64_t now) {
+  const Checked checked(this);
   if (stopped_ || not_ready_.deadline > now) return;
   set_deadline(UINT64_MAX);
   not_ready_.over = window_.outstanding(not_ready_.number);
@@ -173,6 +178,7 @@ void Requester::fail_not_ready() {
 }
 
 bool Requester::keep_alive() {
+  const Checked checked(this);
   const uint64_t oldest = stopped_ ? 0 : window_.oldest();
   const bool overdue = oldest != 0 && oldest == oldest_at_check_;
   oldest_at_check_ = oldest;
@@ -239,6 +245,7 @@ void Requester::fail_request(uint64_t index, ibv_wc_status status) {
 }
 
 void Requester::flush() {
+  const Checked checked(this);
   if (!stopped_) retire_before(window_.confirmed_end());
   stopped_ = true;
   not_ready_.over = false;
@@ -253,6 +260,7 @@ void Requester::flush() {
 }
 
 void Requester::reset() {
+  const Checked checked(this);
   pos_ = {};
   covered_ = 0;
   window_ = {};
@@ -263,6 +271,33 @@ void Requester::reset() {
   announced_.clear();
   slots_.clear();
   stopped_ = false;
+}
+
+// What was sent is in front of what was not. A message without an answer is in the ring, and its data may be the
+// peer's. Once it is stopped, nothing is left.
+void Requester::check() const {
+  if constexpr (!kCheckInvariants) return;
+  window_.check();
+  announced_.check();
+  ring_.check(pos_.head, pos_.tail);
+  MRC_INVARIANT(pos_.head <= pos_.sent && pos_.sent <= pos_.tail && pos_.written <= pos_.sent);
+  MRC_INVARIANT(covered_ <= shape_.max_wr);
+  MRC_INVARIANT(!not_ready_.over || not_ready_.deadline == UINT64_MAX);
+  if (stopped_) {
+    MRC_INVARIANT(idle() && !not_ready_.over && not_ready_.deadline == UINT64_MAX);
+    return;
+  }
+  uint32_t reads = 0;
+  for (uint64_t n = window_.confirmed() + 1; n != window_.next(); ++n) {
+    const uint64_t index = window_.index_of(n);
+    MRC_INVARIANT(index >= pos_.head && index < pos_.sent);
+    const SendRequest& e = ring_.at(index);
+    MRC_INVARIANT(e.message && e.number == n);
+    reads += only_receives(e.opcode);
+  }
+  MRC_INVARIANT(reads == reads_);
+  MRC_INVARIANT(announced_.empty() || window_.outstanding(announced_.front().number));
+  MRC_INVARIANT(!not_ready_.over || window_.outstanding(not_ready_.number));
 }
 
 }  // namespace mrc::shim

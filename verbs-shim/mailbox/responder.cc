@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "invariant.h"
 #include "mrc_soft.h"
 
 namespace mrc::shim {
@@ -12,6 +13,7 @@ Responder::Responder(Link* link, Outbox* outbox, KeyTable* keys, const Shape& sh
     : link_(link), outbox_(outbox), keys_(keys), shape_(shape), requests_(kWindow + shape.immediates) {}
 
 void Responder::on_write_imm(const ibv_wc& wc) {
+  const Checked checked(this);
   if (stopped_) return;
   ArrivedRequest arrived;
   arrived.with_imm = arrived.solicited = true;
@@ -22,6 +24,7 @@ void Responder::on_write_imm(const ibv_wc& wc) {
 }
 
 void Responder::on_note(const Immediate& note, const uint8_t* mailbox) {
+  const Checked checked(this);
   if (stopped_) return;
   mailbox_ = mailbox;
   if (note.note == Note::kFinish) {
@@ -44,6 +47,7 @@ void Responder::on_note(const Immediate& note, const uint8_t* mailbox) {
 }
 
 bool Responder::run() {
+  const Checked checked(this);
   starved_ = false;
   while (requests_.has_unmatched() && !stopped_ && !link_->completion_due() && match(&requests_.unmatched())) {
     requests_.set_matched();
@@ -221,6 +225,7 @@ void Responder::finish(const ArrivedRequest& e, ibv_wc_status status) {
 
 // [VRB-RSP-6]
 void Responder::flush_ack() {
+  const Checked checked(this);
   if (ack_due() && outbox_->note({Note::kAck, 0, sequence_.completed()})) sequence_.acknowledge(sequence_.completed());
 }
 
@@ -235,6 +240,7 @@ void Responder::refuse(uint32_t number, ibv_wc_status status, ibv_event_type eve
 // Everything before the first request that is not carried out was, so this one is refused. With SENDs alone there is no
 // refusal: the peers of programs that end often have some left that do not matter, and would report errors.
 void Responder::abandon() {
+  const Checked checked(this);
   if (stopped_) return;
   const ArrivedRequest* const first = requests_.first_if_answer_is_due();
   if (first == nullptr) return;
@@ -243,6 +249,7 @@ void Responder::abandon() {
 }
 
 void Responder::flush() {
+  const Checked checked(this);
   stopped_ = true;
   while (requests_.has_matched()) {
     const ArrivedRequest& e = requests_.pop();
@@ -253,11 +260,18 @@ void Responder::flush() {
 }
 
 void Responder::reset() {
+  const Checked checked(this);
   requests_.clear();
   sequence_ = {};
   consumed_ = 0;
   not_ready_sent_ = UINT32_MAX;
   starved_ = stopped_ = false;
+}
+
+void Responder::check() const {
+  requests_.check();
+  MRC_INVARIANT(!starved_ || requests_.has_unmatched());
+  MRC_INVARIANT(consumed_ <= shape_.immediates);
 }
 
 }  // namespace mrc::shim

@@ -58,7 +58,10 @@ class Responder {
     consumed_ = 0;
     return n;
   }
-  void return_consumed(uint32_t n) { consumed_ += n; }  // they could not be posted
+  void return_consumed(uint32_t n) {  // they could not be posted
+    consumed_ += n;
+    check();
+  }
   uint32_t consumed() const { return consumed_; }
   bool has_deferred_work() const { return ack_due() || consumed_ > 0; }
 
@@ -67,6 +70,7 @@ class Responder {
   void abandon();
   void flush();  // receive requests that were matched and are not complete
   void reset();
+  void check() const;
 
  private:
   bool match(ArrivedRequest* request);

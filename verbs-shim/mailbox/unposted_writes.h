@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "invariant.h"
 #include "mailbox/wire.h"
 
 namespace mrc::shim {
@@ -30,11 +31,25 @@ class UnpostedWrites {
       to.wr.sg_list = to.sges;
       to.wr.next = nullptr;
     }
+    check();
     return true;
   }
   ibv_send_wr* front() { return &writes_[head_].wr; }
-  void pop() { ++head_; }
+  void pop() {
+    ++head_;
+    check();
+  }
   void clear() { head_ = tail_ = 0; }
+  // Each stands alone, with its own copy of its list.
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    MRC_INVARIANT(head_ <= tail_ && tail_ <= kMax);
+    for (uint32_t i = head_; i != tail_; ++i) {
+      const Write& kept = writes_[i];
+      MRC_INVARIANT(kept.wr.sg_list == kept.sges && kept.wr.next == nullptr);
+      MRC_INVARIANT(kept.wr.num_sge >= 0 && kept.wr.num_sge <= static_cast<int>(kMaxSegments + 1));
+    }
+  }
 
  private:
   struct Write {

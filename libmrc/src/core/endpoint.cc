@@ -12,23 +12,6 @@ Endpoint::Endpoint(const EndpointConfig& config, Sink* sink, TraceSink* trace)
 
 Endpoint::~Endpoint() = default;
 
-namespace {
-
-// Checks the invariants at the end of a public call. An allocation that failed leaves them intact, too.
-template <typename Parts>
-class Checked {
- public:
-  explicit Checked(Parts* parts) : parts_(*parts) {}
-  ~Checked() {
-    if constexpr (kCheckInvariants) parts_.check();
-  }
-
- private:
-  Parts& parts_;
-};
-
-}  // namespace
-
 // --- driving -------------------------------------------------------------------------------------------------------
 
 void Endpoint::handle_rx(Instant now, const RxBurst& burst) {
