@@ -77,6 +77,7 @@ class Requester {
   void stage(uint64_t index, Note note, const Request& request, const Segment* segments, uint32_t count, Batch* batch);
   void send_cleared();
   bool write_data(uint64_t index, const Segment* segments, uint32_t count);
+  bool fail_if_unsent(uint64_t number);
   void confirm(uint64_t number);
   void retire_before(uint64_t end);
   void fail_not_ready();

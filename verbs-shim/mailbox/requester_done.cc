@@ -26,6 +26,11 @@ ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) {
   }
 }
 
+// The request of that number, too.
+bool confirms(Note note) {
+  return note == Note::kAck || note == Note::kReadDone || note == Note::kAtomicDone;
+}
+
 // The memory is written by the answer, and not read.
 bool only_receives(ibv_wr_opcode opcode) {
   return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -80,10 +85,18 @@ void Requester::confirm(uint64_t number) {
   not_ready_.over = false;
 }
 
+// True: the connection has failed, because the peer confirms an announced SEND whose data was not sent. [VRB-MBX-2]
+bool Requester::fail_if_unsent(uint64_t number) {
+  if (announced_.empty() || announced_.front().number > number) return false;
+  fail_request(window_.index_of(announced_.front().number), IBV_WC_BAD_RESP_ERR);
+  return true;
+}
+
 void Requester::on_confirmation(uint32_t number) {
   const Checked checked(this);
   const uint64_t full = window_.extend(number);
   if (stopped_ || !window_.outstanding(full)) return;  // older than the known one
+  if (fail_if_unsent(full)) return;
   confirm(full);
   retire();
   fail_not_ready();
@@ -99,6 +112,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
   }
   const uint64_t index = window_.index_of(number);
   const uint8_t* const reply = mailbox + reply_offset(note.number);
+  if (confirms(note.note) && fail_if_unsent(number)) return;
   switch (note.note) {
     case Note::kAtomicDone: {
       const uint64_t before = get64(reply);

@@ -820,6 +820,27 @@ TEST_F(MailboxTest, a_peer_without_mailbox_is_an_error) {
   EXPECT_TRUE(a.failed);
 }
 
+// [VRB-MBX-2]
+TEST_F(MailboxTest, an_announced_send_cannot_be_confirmed_before_its_data_is_sent) {
+  for (const bool piggybacked : {false, true}) {
+    Side side(9);
+    side.request(1, IBV_WR_SEND, 8);
+    side.request(2, IBV_WR_SEND, 100000);
+    const auto confirm = [&](uint32_t number) {
+      if (piggybacked)
+        side.requester.on_confirmation(number);
+      else
+        side.requester.on_note({Note::kAck, 0, number}, side.mailbox.data(), 0);
+    };
+    confirm(1);
+    EXPECT_FALSE(side.failed);
+    confirm(2);
+    EXPECT_TRUE(side.failed);
+    ASSERT_EQ(side.sent.size(), 2u);
+    EXPECT_EQ(side.sent[1].status, IBV_WC_BAD_RESP_ERR);
+  }
+}
+
 // Whatever a peer writes and announces, nothing worse than an error happens. [VRB-MBX-2]
 TEST_F(MailboxTest, hostile_messages_end_the_connection) {
   for (uint32_t note = 0; note < 16; ++note)
