@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "invariant.h"
+
 namespace mrc::shim::cm {
 
 Connection::Connection(Output* out, uint64_t number, const Path& path, const Message& request)
@@ -289,6 +291,42 @@ void Connection::on_timeout(uint64_t now) {
     default:
       deadline_ = kNever;
       return;
+  }
+}
+
+// Of a started one: the states of client and server, of connections and datagrams, and which of them end by time.
+void Connection::check() const {
+  if constexpr (!kCheckInvariants) return;
+  const bool timed = deadline_ != kNever;
+  switch (state_) {
+    case State::kHello:
+    case State::kReqSent:
+      MRC_INVARIANT(!server_ && timed);
+      break;
+    case State::kRepReceived:
+      MRC_INVARIANT(!server_ && !is_datagram());
+      break;
+    case State::kResolved:
+      MRC_INVARIANT(!server_ && is_datagram());
+      break;
+    case State::kReqReceived:
+      MRC_INVARIANT(server_);
+      break;
+    case State::kRepSent:
+      MRC_INVARIANT(server_ && !is_datagram() && timed && answer_due_ != kNever);
+      break;
+    case State::kAnswered:
+      MRC_INVARIANT(server_ && is_datagram() && timed);
+      break;
+    case State::kEstablished:
+    case State::kDreqSent:
+    case State::kTimewait:
+    case State::kRejected:
+      MRC_INVARIANT(!is_datagram() && timed);
+      break;
+    case State::kClosed:
+      MRC_INVARIANT(!timed);
+      break;
   }
 }
 

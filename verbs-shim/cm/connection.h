@@ -121,6 +121,7 @@ class Connection {
   uint32_t qkey() const { return answer_.qkey; }
   const Parameters& own() const { return own_; }
   const Parameters& peer() const { return peer_parameters_; }
+  void check() const;
 
  private:
   void send(Type type);

@@ -16,6 +16,7 @@ Connection* Endpoint::add(std::unique_ptr<Connection> connection) {
 }
 
 uint64_t Endpoint::connect(uint64_t now, const Address& listener, const Address& local, const Message& request) {
+  const Checked checked(this);
   if (connections_.size() >= kMaxConnections) return 0;
   Connection* const made =
       add(std::make_unique<Connection>(this, new_number(), Path{kReplySocket, local, listener}, request));
@@ -70,14 +71,16 @@ void Endpoint::count_repeating(const Connection& c, Entry* entry) {
   entry->repeats_until = until;
 }
 
+// Where memory runs out it keeps the earlier time.
 void Endpoint::reschedule(Deadlines* deadlines, uint64_t number, uint64_t* at, uint64_t to) {
   if (to == *at) return;
+  if (to != kNever) deadlines->emplace(to, number);
   deadlines->erase({*at, number});
   *at = to;
-  if (to != kNever) deadlines->emplace(to, number);
 }
 
 void Endpoint::update(Connection* c) {
+  c->check();
   const uint64_t number = c->number();
   Entry& entry = entries_[number];
   count_half_open(*c, &entry);
@@ -126,6 +129,7 @@ Connection* Endpoint::addressed(const Arrival& arrival, const Message& m) {
 }
 
 void Endpoint::on_datagram(uint64_t now, const Arrival& arrival, const uint8_t* bytes, size_t size) {
+  const Checked checked(this);
   Message m;
   if (decode(bytes, size, &m) != DecodeError::kOk) {
     ++dropped_;
@@ -209,6 +213,7 @@ void Endpoint::on_req(uint64_t now, const Arrival& arrival, const Message& m) {
 }
 
 void Endpoint::on_refused(uint64_t now, const uint8_t* bytes, size_t size) {
+  const Checked checked(this);
   Message m;
   if (decode(bytes, size, &m) != DecodeError::kOk) return;
   const auto it = connections_.find(m.source);
@@ -219,11 +224,30 @@ void Endpoint::on_refused(uint64_t now, const uint8_t* bytes, size_t size) {
 }
 
 void Endpoint::on_timeout(uint64_t now) {
+  const Checked checked(this);
   while (!timers_.empty() && timers_.begin()->first <= now) {
     Connection* const connection = connections_.at(timers_.begin()->second).get();
     connection->on_timeout(now);
     update(connection);
   }
+}
+
+// Limits hold, and the counts and deadlines are those of the connections that there are.
+void Endpoint::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(connections_.size() <= kMaxConnections && entries_.size() <= connections_.size());
+  MRC_INVARIANT(half_open_.total() <= kMaxHalfOpen && repeating_.size() <= kMaxRepeating);
+  if (!pace_.due(entries_.size())) return;
+  size_t half_open = 0, repeating = 0, timers = 0, evictable = 0;
+  for (const auto& [number, entry] : entries_) {
+    MRC_INVARIANT(connections_.count(number) != 0);
+    half_open += entry.half_open;
+    repeating += entry.repeats_until != kNever;
+    timers += entry.deadline != kNever;
+    evictable += entry.evictable_from != kNever;
+  }
+  MRC_INVARIANT(half_open == half_open_.total() && repeating == repeating_.size());
+  MRC_INVARIANT(timers == timers_.size() && evictable == evictable_.size());
 }
 
 }  // namespace mrc::shim::cm

@@ -15,6 +15,7 @@
 #include "cm/cookie.h"
 #include "cm/half_open_count.h"
 #include "cm/repeating_servers.h"
+#include "invariant.h"
 
 namespace mrc::shim::cm {
 
@@ -51,6 +52,7 @@ class Endpoint final : public Output {
   // Calls a command of Connection; `Result()` for an unknown one.
   template <typename Command>
   bool command(uint64_t connection, const Command& what) {
+    const Checked checked(this);
     const auto it = connections_.find(connection);
     if (it == connections_.end()) return false;
     const bool done = what(it->second.get());
@@ -72,6 +74,7 @@ class Endpoint final : public Output {
   size_t repeating() const { return repeating_.size(); }
   bool disconnecting() const;                    // some connection waits for its DREP
   uint64_t dropped() const { return dropped_; }  // datagrams
+  void check() const;
 
  private:
   using Deadlines = std::set<std::pair<uint64_t, uint64_t>>;  // time, number of a connection
@@ -119,6 +122,7 @@ class Endpoint final : public Output {
   std::deque<Transmit> transmits_;
   std::deque<Event> events_;
   uint64_t dropped_ = 0;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::shim::cm

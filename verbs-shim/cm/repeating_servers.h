@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cm/host.h"
+#include "invariant.h"
 
 namespace mrc::shim::cm {
 
@@ -27,10 +28,12 @@ class RepeatingServers {
       remove_of_host(until, connection, host);
       throw;
     }
+    check();
   }
   void remove(uint64_t until, uint64_t connection, const Host& host) {
     all_.erase({until, connection});
     remove_of_host(until, connection, host);
+    check();
   }
   // The connection that must end before one for the host is added: the one that was answered the longest time ago, of
   // the host if that is at its limit. Its client most likely has the answer; if not, it asks again and is a new one.
@@ -41,6 +44,16 @@ class RepeatingServers {
     return std::nullopt;
   }
   size_t size() const { return all_.size(); }
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    if (!pace_.due(of_host_.size())) return;
+    size_t sum = 0;
+    for (const auto& [host, own] : of_host_) {
+      MRC_INVARIANT(!own.empty());
+      sum += own.size();
+    }
+    MRC_INVARIANT(sum == all_.size());
+  }
 
  private:
   using Deadlines = std::set<std::pair<uint64_t, uint64_t>>;  // time, number of the connection
@@ -54,6 +67,7 @@ class RepeatingServers {
 
   Deadlines all_;
   std::map<Host, Deadlines> of_host_;  // the same, without empty sets
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::shim::cm

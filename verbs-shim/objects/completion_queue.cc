@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "invariant.h"
 #include "objects/base_qp.h"
 
 namespace mrc::shim {
@@ -47,6 +48,7 @@ int Cq::take(int max, ibv_wc* out) {
     if (e.slots > 0) e.owner->release_slots(e.slots);
   }
   count_.store(tail_ - head_, std::memory_order_release);
+  check();
   return n;
 }
 
@@ -71,6 +73,7 @@ bool Cq::push(const ibv_wc& wc, BaseQp* owner, uint32_t slots, bool solicited) {
     set_arm(Arm::kNot);
     channel_->events.raise(this);
   }
+  check();
   return true;
 }
 
@@ -81,6 +84,14 @@ void Cq::purge(const BaseQp* owner) {
     if (ring_[i % size_].owner != owner) ring_[kept++ % size_] = ring_[i % size_];
   tail_ = kept;
   count_.store(tail_ - head_, std::memory_order_release);
+  check();
+}
+
+// What it holds fits, and is what polling threads see without the lock; an armed one has a channel.
+void Cq::check() const {
+  MRC_INVARIANT(head_ <= tail_ && tail_ - head_ <= size_);
+  MRC_INVARIANT(count_.load() == tail_ - head_);
+  MRC_INVARIANT(arm_ == Arm::kNot || channel_ != nullptr);
 }
 
 void Cq::set_arm(Arm arm) {
@@ -93,6 +104,7 @@ int Cq::arm(bool solicited_only) {
   {
     const MutexLock lock(mutex_);
     if (arm_ != Arm::kAny) set_arm(solicited_only ? Arm::kSolicited : Arm::kAny);
+    check();
   }
   context_->wake_progress();
   return 0;
@@ -110,6 +122,7 @@ int Cq::resize(int cqe) {
   head_ = 0;
   tail_ = n;
   handle_.base.cqe = cqe;
+  check();
   return 0;
 }
 

@@ -80,6 +80,7 @@ class Cq {
   enum class Arm : uint8_t { kNot, kSolicited, kAny };
 
   int take(int max, ibv_wc* out) ABSL_LOCKS_EXCLUDED(mutex_);
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void set_arm(Arm arm) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Context* const context_;

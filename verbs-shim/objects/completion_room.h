@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "invariant.h"
+
 namespace mrc::shim {
 
 class CompletionRoom {
@@ -19,10 +21,15 @@ class CompletionRoom {
       if (const int error = resize(entries)) return error;
     entries_ = entries;
     reserved_ += completions;
+    check();
     return 0;
   }
-  void release(uint32_t completions) { reserved_ -= completions; }
+  void release(uint32_t completions) {
+    MRC_INVARIANT(completions <= reserved_);
+    reserved_ -= completions;
+  }
   uint64_t entries() const { return entries_; }
+  void check() const { MRC_INVARIANT(entries_ > 0 && reserved_ <= entries_); }
 
  private:
   uint64_t entries_;

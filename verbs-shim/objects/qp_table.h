@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "invariant.h"
+
 namespace mrc::shim {
 
 class BaseQp;
@@ -22,11 +24,21 @@ class QpTable {
     if (free == qps_.end()) free = qps_.insert(free, nullptr);
     return static_cast<uint32_t>(free - qps_.begin());
   }
-  void set(uint32_t id, BaseQp* qp) { qps_[id] = qp; }
+  void set(uint32_t id, BaseQp* qp) {
+    qps_[id] = qp;
+    check();
+  }
   // Its id is free again.
-  BaseQp* remove(uint32_t id) { return std::exchange(qps_[id], nullptr); }
+  BaseQp* remove(uint32_t id) {
+    BaseQp* const qp = std::exchange(qps_[id], nullptr);
+    check();
+    return qp;
+  }
   size_t ids() const { return qps_.size(); }  // all are below
-  void set_number(uint32_t qpn, BaseQp* qp) { by_number_[qpn] = qp; }
+  void set_number(uint32_t qpn, BaseQp* qp) {
+    by_number_[qpn] = qp;
+    check();
+  }
   void remove_number(uint32_t qpn) { by_number_.erase(qpn); }
 
   BaseQp* owner_of(const ibv_wc& wc) const {  // null: gone
@@ -41,10 +53,18 @@ class QpTable {
     for (BaseQp* const qp : qps_)
       if (qp != nullptr) visit(qp);
   }
+  // A queue pair with a number has an id.
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    if (!pace_.due(by_number_.size() * qps_.size())) return;
+    for (const auto& [qpn, qp] : by_number_)
+      MRC_INVARIANT(qp != nullptr && std::find(qps_.begin(), qps_.end(), qp) != qps_.end());
+  }
 
  private:
   std::vector<BaseQp*> qps_;
   std::unordered_map<uint32_t, BaseQp*> by_number_;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::shim

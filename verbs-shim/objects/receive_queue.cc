@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "invariant.h"
 #include "objects/verbs_ops.h"
 
 namespace mrc::shim {
@@ -23,6 +24,7 @@ int ReceiveQueue::push(const ibv_recv_wr& wr) {
   const uint64_t slot = tail_++ % max_wr_;
   ring_[slot] = {wr.wr_id, wr.num_sge};
   std::copy_n(wr.sg_list, wr.num_sge, &sges_[slot * max_sge_]);
+  check();
   return 0;
 }
 
@@ -33,6 +35,7 @@ bool ReceiveQueue::pop(Receive* out) {
   out->wr_id = ring_[slot].wr_id;
   out->num_sge = ring_[slot].num_sge;
   std::copy_n(&sges_[slot * max_sge_], out->num_sge, out->sges);
+  check();
   return true;
 }
 
@@ -62,7 +65,13 @@ int ReceiveQueue::resize(uint32_t max_wr) {
   max_wr_ = max_wr;
   head_ = 0;
   tail_ = count;
+  check();
   return 0;
+}
+
+void ReceiveQueue::check() const {
+  MRC_INVARIANT(max_wr_ > 0 && head_ <= tail_ && tail_ - head_ <= max_wr_);
+  MRC_INVARIANT(head_ == tail_ || ring_[head_ % max_wr_].num_sge <= static_cast<int>(max_sge_));
 }
 
 Srq::Srq(Context* context, ibv_pd* pd, void* srq_context, const ibv_srq_attr& attr)
@@ -93,7 +102,9 @@ int Srq::claim(bool datagrams) {
   const MutexLock lock(mutex_);
   if (datagrams ? connections_ : datagrams_ != nullptr) return EOPNOTSUPP;
   connections_ = !datagrams;
-  return datagrams ? serve_datagrams() : 0;
+  const int error = datagrams ? serve_datagrams() : 0;
+  check();
+  return error;
 }
 
 mrc_soft_ud_srq* Srq::datagrams() {
@@ -139,6 +150,7 @@ int Srq::post_datagram(const ibv_recv_wr& wr) {
 void Srq::on_datagram() {
   const MutexLock lock(mutex_);
   compare_limit(--posted_datagrams_);
+  check();
 }
 
 int Srq::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
@@ -148,6 +160,7 @@ int Srq::post(ibv_recv_wr* wr, ibv_recv_wr** bad) {
     const MutexLock lock(mutex_);
     for (; wr != nullptr && error == 0; wr = error == 0 ? wr->next : wr)
       error = datagrams_ != nullptr ? post_datagram(*wr) : queue_.push(*wr);
+    check();
     if (error != 0 && bad != nullptr) *bad = wr;
     if (waiting_.empty()) return error;
   }
@@ -196,7 +209,15 @@ int Srq::modify(const ibv_srq_attr& attr, int mask) {
   if (resizes)
     if (const int error = queue_.resize(max_wr)) return error;
   limit_ = limit;
+  check();
   return 0;
+}
+
+// It is of one kind, and only connections wait for requests.
+void Srq::check() {
+  MRC_INVARIANT(datagrams_ == nullptr || !connections_);
+  MRC_INVARIANT(datagrams_ == nullptr ? posted_datagrams_ == 0 : posted_datagrams_ <= queue_.max_wr());
+  MRC_INVARIANT(connections_ || waiting_.empty());
 }
 
 ibv_srq_attr Srq::query() {

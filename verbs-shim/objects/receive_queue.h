@@ -31,6 +31,8 @@ class ReceiveQueue {
     uint64_t wr_id;
     int num_sge;
   };
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const uint32_t max_sge_;
   Mutex mutex_;
   uint32_t max_wr_ ABSL_GUARDED_BY(mutex_);
@@ -70,6 +72,7 @@ class Srq {
   int post_datagram(const ibv_recv_wr& wr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int serve_datagrams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(context_->pump_mutex(), mutex_);
   void compare_limit(uint32_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void check() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Context* const context_;
   ReceiveQueue queue_;

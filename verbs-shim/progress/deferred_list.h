@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "invariant.h"
 #include "mutex.h"
 
 namespace mrc::shim {
@@ -20,6 +21,7 @@ class DeferredList {
     if (object->deferred) return false;
     object->deferred = true;
     waiting_.push_back(object);
+    check();
     return true;
   }
   bool empty() ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -36,6 +38,7 @@ class DeferredList {
   void remove(Object* object) ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(mutex_);
     waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), object), waiting_.end());
+    check();
   }
   // Calls it for each object, which may be added again by that: for the next round. False: there was none.
   template <typename Serve>
@@ -43,6 +46,7 @@ class DeferredList {
     {
       const MutexLock lock(mutex_);
       if (waiting_.empty()) return false;
+      check();
       served_.swap(waiting_);
       for (Object* const object : served_) object->deferred = false;
     }
@@ -52,9 +56,17 @@ class DeferredList {
   }
 
  private:
+  // An object that waits knows it, so it is in the list once.
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if constexpr (!kCheckInvariants) return;
+    if (!pace_.due(waiting_.size())) return;
+    for (const Object* object : waiting_) MRC_INVARIANT(object->deferred);
+  }
+
   Mutex mutex_;
   std::vector<Object*> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<Object*> served_;  // of the thread that serves
+  mutable InvariantPace pace_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mrc::shim

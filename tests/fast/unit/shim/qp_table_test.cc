@@ -53,6 +53,7 @@ TEST(QpTable, ids_are_used_again) {
 TEST(QpTable, datagrams_of_a_shared_receive_queue_belong_to_the_number) {
   QpTable table;
   table.set(table.free_id(), qp(0));
+  table.set(table.free_id(), qp(1));
   table.set_number(0x99, qp(1));
   EXPECT_EQ(table.owner_of(completion(0, 0x99, IBV_WC_RECV)), qp(1));
   EXPECT_EQ(table.owner_of(completion(0, 0x98, IBV_WC_RECV)), qp(0));
