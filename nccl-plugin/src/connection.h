@@ -52,6 +52,7 @@ class Connection {
   Process& process() const { return *context_->process; }
   const std::string& peer() const { return peer_; }
   ncclResult_t error() const { return error_; }
+  virtual void check() const { lanes_.check(); }
 
  protected:
   Connection(std::shared_ptr<Context> context, int number, int traffic_class, std::string peer, Role role,
@@ -68,6 +69,8 @@ class Connection {
   using Clock = std::chrono::steady_clock;
   // When the oldest of what is under way to the peer was posted; none: nothing is.
   virtual std::optional<Clock::time_point> oldest_posting() const = 0;
+  // Work requests of its own that are under way.
+  uint32_t own_in_flight() const { return monitor_.keepalive_in_flight() ? 1 : 0; }
   // Is something under way for which a profiler has an event? Then it learns of these.
   virtual bool profiled() const { return false; }
   virtual void update_events(const PathDescription&) {}

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "connection.h"
+#include "invariant.h"
 #include "log.h"
 
 namespace mrc::nccl {
@@ -64,6 +65,7 @@ void Connection::broken(const ibv_wc& wc) {
 
 ncclResult_t Connection::progress() {
   if (error_ != ncclSuccess) return error_;
+  const Checked checked(this);
   ibv_wc wc[kPollAtOnce];
   bool any = false;
   for (size_t queue = 0; queue < lanes_.queues(); ++queue) {

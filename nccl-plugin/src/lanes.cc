@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 
+#include "invariant.h"
+
 namespace mrc::nccl {
 
 namespace {
@@ -154,6 +156,7 @@ Status Lanes::connect_lane(Lane& lane, const Hello& peer, const LaneInfo& remote
 }
 
 int Lanes::post(const Lane& lane, ibv_send_wr* list) {
+  const Checked checked(this);
   ibv_send_wr* bad = nullptr;
   const int error = api_.mrc_post_send(lane.qp, list, &bad);
   return error == 0 ? 0 : last_error(error);
@@ -173,6 +176,16 @@ int Lanes::post_receives(size_t lane, uint32_t count) {
     count -= n;
   }
   return 0;
+}
+
+// Every queue pair has a completion queue, and no more under way than its send queue holds.
+void Lanes::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(lanes_.size() <= size_t{kMaxLanes} && cqs_.size() <= size_t{kMaxMembers});
+  for (const Lane& lane : lanes_) {
+    MRC_INVARIANT(lane.qp == nullptr || lane.member < cqs_.size());
+    MRC_INVARIANT(lane.in_flight <= depth_.sends);
+  }
 }
 
 QpSample Lanes::sample() const {

@@ -75,6 +75,7 @@ class Lanes {
   // Of the queue pair with most work under way; empty where the device keeps no statistics.
   QpSample sample() const;
   QpSample sample_of(const Lane& lane) const;
+  void check() const;
 
  private:
   void create_hints(const Expected& expected, int lanes_per_member);

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "invariant.h"
+
 namespace mrc::nccl {
 
 class LatencyHistogram {
@@ -15,6 +17,7 @@ class LatencyHistogram {
     counts_[std::min(bucket_of(ns), counts_.size() - 1)] += times;
     total_ += times;
     most_ = std::max(most_, ns);
+    check();
   }
   uint64_t count() const { return total_; }
   uint64_t max() const { return most_; }
@@ -25,6 +28,13 @@ class LatencyHistogram {
     for (size_t i = 0; i < counts_.size(); ++i)
       if ((seen += counts_[i]) >= std::max<uint64_t>(wanted, 1)) return std::min(upper_end(i), most_);
     return most_;
+  }
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    if (!pace_.due(counts_.size())) return;
+    uint64_t sum = 0;
+    for (const uint64_t count : counts_) sum += count;
+    MRC_INVARIANT(sum == total_);
   }
 
  private:
@@ -42,6 +52,7 @@ class LatencyHistogram {
 
   std::array<uint64_t, 44 * kSub> counts_{};  // to 2^46 ns
   uint64_t total_ = 0, most_ = 0;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::nccl

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "invariant.h"
+
 namespace mrc::nccl {
 
 class PeerMonitor {
@@ -30,10 +32,17 @@ class PeerMonitor {
     closed_ = true;
     closed_at_ = now;
   }
-  void note_keepalive_posted() { keepalive_in_flight_ = true; }
-  void note_keepalive_completed() { keepalive_in_flight_ = false; }
+  void note_keepalive_posted() {
+    MRC_INVARIANT(!keepalive_in_flight_);
+    keepalive_in_flight_ = true;
+  }
+  void note_keepalive_completed() {
+    MRC_INVARIANT(keepalive_in_flight_);
+    keepalive_in_flight_ = false;
+  }
 
   bool closed() const { return closed_; }
+  bool keepalive_in_flight() const { return keepalive_in_flight_; }
   bool due(Clock::time_point now) const { return now - assessed_at_ >= kInterval; }
   Verdict assess(Clock::time_point now) {
     assessed_at_ = now;

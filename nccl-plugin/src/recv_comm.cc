@@ -36,6 +36,7 @@ ncclResult_t RecvComm::irecv(int n, void* const* data, const uint64_t* sizes, co
                              void* const* profiles, Request** request) {
   *request = nullptr;
   if (error() != ncclSuccess) return error();
+  const Checked checked(this);
   if (n < 1 || n > kMaxRecvs) {
     NET_WARN("A group of %d receives, at most %d are possible", n, kMaxRecvs);
     return ncclInvalidArgument;
@@ -135,6 +136,19 @@ void RecvComm::row_ended(uint32_t imm) {
     request.sizes_[i] = sizes[i];
   }
   request.state_ = RecvRequest::State::kDone;
+}
+
+// The first lane has under way what was written into the peer's FIFO; every lane keeps enough receives posted.
+void RecvComm::check() const {
+  if constexpr (!kCheckInvariants) return;
+  Connection::check();
+  MRC_INVARIANT(rows_written_ < row_ && rows_written_ % kRowsPerSignal == 0);
+  if (error() != ncclSuccess || lanes_.size() == 0) return;
+  MRC_INVARIANT(lanes_[0].in_flight == writes_ - writes_done_ + own_in_flight());
+  if (!pace_.due(kRows)) return;
+  for (const uint32_t taken : taken_) MRC_INVARIANT(taken < kReceivesBack);
+  for (const RecvRequest& request : requests_)
+    MRC_INVARIANT(request.state_ == RecvRequest::State::kFree || (request.count_ >= 1 && request.count_ <= kMaxRecvs));
 }
 
 }  // namespace mrc::nccl

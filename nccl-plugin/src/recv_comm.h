@@ -5,6 +5,7 @@
 #include <array>
 
 #include "connection.h"
+#include "invariant.h"
 #include "profile.h"
 #include "protocol.h"
 #include "request.h"
@@ -36,6 +37,7 @@ class RecvComm final : public Connection {
   // One group of receives. *request stays null when kRows of them are in flight.
   ncclResult_t irecv(int n, void* const* data, const uint64_t* sizes, const int* tags, Memory* const* memory,
                      void* const* profiles, Request** request);
+  void check() const override;
 
  private:
   friend class RecvRequest;
@@ -63,6 +65,7 @@ class RecvComm final : public Connection {
   std::optional<Clock::time_point> slots_posted_at_;
   uint64_t rows_written_ = 0;              // all up to this one have reached the sender
   uint32_t writes_ = 0, writes_done_ = 0;  // work requests for slots, ever
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::nccl

@@ -19,7 +19,9 @@ ncclResult_t SendRequest::test(int* done, int* sizes) {
   *done = 1;
   event_.stop();
   if (sizes != nullptr) sizes[0] = static_cast<int>(size_);
+  MRC_INVARIANT(comm_->free_count_ < kRows);
   comm_->free_[comm_->free_count_++] = static_cast<uint16_t>(this - comm_->requests_.data());
+  comm_->check();
   return ncclSuccess;
 }
 
@@ -134,6 +136,7 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
                              Request** request) {
   *request = nullptr;
   if (error() != ncclSuccess) return error();
+  const Checked checked(this);
   if (size > kLargestMessage) {
     NET_WARN("A message of %lu bytes is above the limit of %lu", static_cast<unsigned long>(size),
              static_cast<unsigned long>(kLargestMessage));
@@ -251,6 +254,26 @@ void SendComm::completed(const ibv_wc& wc) {
   if (--request.pending_ == 0)
     latencies_.record(static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - request.posted_).count()));
   if (static_cast<Work>(wc.wr_id >> 56) == Work::kRecord) record_busy_.reset(request.place_);
+}
+
+// The row at the head is not complete. What the lanes have under way is that of requests, and those on the stack have
+// nothing under way.
+void SendComm::check() const {
+  if constexpr (!kCheckInvariants) return;
+  Connection::check();
+  MRC_INVARIANT(free_count_ <= kRows && row_count_ <= kMaxRecvs);
+  MRC_INVARIANT(row_count_ == 0 || row_posted_ < (1u << row_count_) - 1);
+  MRC_INVARIANT((row_lanes_ >> lanes_.size()).none());
+  if (error() != ncclSuccess || !pace_.due(kRows)) return;
+  uint32_t of_lanes = 0, of_requests = own_in_flight();
+  for (const Lane& lane : lanes_) of_lanes += lane.in_flight;
+  for (const SendRequest& request : requests_) of_requests += request.pending_;
+  MRC_INVARIANT(of_lanes == of_requests);
+  std::bitset<kRows> on_stack;
+  for (uint32_t i = 0; i < free_count_; ++i) {
+    MRC_INVARIANT(!on_stack[free_[i]] && requests_[free_[i]].pending_ == 0);
+    on_stack.set(free_[i]);
+  }
 }
 
 }  // namespace mrc::nccl

@@ -6,6 +6,7 @@
 #include <bitset>
 
 #include "connection.h"
+#include "invariant.h"
 #include "latency_histogram.h"
 #include "profile.h"
 #include "protocol.h"
@@ -40,6 +41,7 @@ class SendComm final : public Connection {
 
   void set_split(uint32_t bytes) { split_bytes_ = bytes; }
   uint32_t split_bytes() const { return split_bytes_; }
+  void check() const override;
 
  private:
   friend class SendRequest;
@@ -88,6 +90,7 @@ class SendComm final : public Connection {
   uint32_t row_count_ = 0;   // slots; 0: not there yet
   uint32_t row_posted_ = 0;  // bit r: message of slot r has been posted
   LaneSet row_lanes_;        // that carry a part of it
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::nccl

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "invariant.h"
+
 namespace mrc::nccl {
 
 namespace {
@@ -89,6 +91,7 @@ std::string SlowWatch::over(Clock::time_point now, const std::string& peer) {
 
 std::string SlowWatch::look(Clock::time_point now, std::optional<Clock::time_point> oldest, const std::string& peer,
                             const TakeSample& take) {
+  const Checked checked(this);
   const auto age = oldest && oldest != idle_ ? now - *oldest : Clock::duration::zero();
   if (slow_ && age < kSlow) return over(now, peer);
   if (age < kBaseline) {
@@ -114,6 +117,11 @@ std::string SlowWatch::look(Clock::time_point now, std::optional<Clock::time_poi
   }
   before_ = Taken{now, std::move(sample)};
   return line;
+}
+
+// What is slow was sampled, and reported after it was posted.
+void SlowWatch::check() const {
+  MRC_INVARIANT(!slow_ || (before_ && since_ <= reported_));
 }
 
 }  // namespace mrc::nccl

@@ -36,6 +36,7 @@ class SlowWatch {
   std::string look(Clock::time_point now, std::optional<Clock::time_point> oldest, const std::string& peer,
                    const TakeSample& take);
   bool slow() const { return slow_; }
+  void check() const;
 
  private:
   struct Taken {
