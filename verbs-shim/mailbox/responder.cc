@@ -253,7 +253,7 @@ void Responder::flush() {
   stopped_ = true;
   while (requests_.has_matched()) {
     const ArrivedRequest& e = requests_.pop();
-    if (e.note == Note::kReady || e.note == Note::kNone) finish(e, IBV_WC_WR_FLUSH_ERR);
+    if (e.note != Note::kRead && e.note != Note::kAtomic) finish(e, IBV_WC_WR_FLUSH_ERR);
   }
   requests_.clear();
   starved_ = false;

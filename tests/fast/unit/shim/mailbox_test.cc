@@ -811,6 +811,22 @@ TEST_F(MailboxTest, a_responder_that_ends_is_silent_about_sends) {
   EXPECT_EQ(a.sent[0].status, IBV_WC_SUCCESS);
 }
 
+// Every receive request has a completion. [VRB-RSP-1]
+TEST_F(MailboxTest, sends_behind_one_whose_data_does_not_come_are_flushed_with_it) {
+  b.receive(5, 100000);
+  b.receive(6, 8);
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 100000), 0);
+  ASSERT_EQ(a.request(2, IBV_WR_SEND, 8), 0);
+  while (!a.wire.empty()) carry(&a, &b);
+  EXPECT_TRUE(b.received.empty());
+  b.responder.flush();
+  ASSERT_EQ(b.received.size(), 2u);
+  for (uint64_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(b.received[i].wr_id, 5 + i);
+    EXPECT_EQ(b.received[i].status, IBV_WC_WR_FLUSH_ERR);
+  }
+}
+
 // [VRB-MBX-3]
 TEST_F(MailboxTest, a_peer_without_mailbox_is_an_error) {
   ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
