@@ -11,9 +11,18 @@
 
 namespace mrc::shim {
 
+// How a SEND fails that was matched, when its turn comes. [VRB-RSP-3] [VRB-RSP-12]
+enum class SendFailure : uint8_t {
+  kNone,
+  kTooLong,
+  kRefused,  // its memory does not admit it
+  kGone,     // its memory is gone
+};
+
 struct ArrivedRequest {
   Note note = Note::kNone;  // kNone: a WRITE WITH IMMEDIATE
-  bool done = false;
+  SendFailure failure = SendFailure::kNone;
+  bool done = false;  // or has failed
   bool with_imm = false;
   bool solicited = false;
   uint32_t number = 0;
@@ -41,6 +50,8 @@ class ArrivedRequests {
   }
 
   bool has_matched() const { return head_ != match_; }
+  // The last one that was matched is to fail, and nothing behind it is carried out.
+  bool failing() const { return has_matched() && at(match_ - 1).failure != SendFailure::kNone; }
   const ArrivedRequest& matched() const { return at(head_); }  // the oldest
   // The oldest matched one leaves; valid until the next push().
   const ArrivedRequest& pop() {

@@ -49,7 +49,8 @@ void Responder::on_note(const Immediate& note, const uint8_t* mailbox) {
 bool Responder::run() {
   const Checked checked(this);
   starved_ = false;
-  while (requests_.has_unmatched() && !stopped_ && !link_->completion_due() && match(&requests_.unmatched())) {
+  while (requests_.has_unmatched() && !requests_.failing() && !stopped_ && !link_->completion_due() &&
+         match(&requests_.unmatched())) {
     requests_.set_matched();
     complete();
   }
@@ -93,23 +94,21 @@ bool Responder::match_send(ArrivedRequest* e, const Request& request) {
   for (int i = 0; i < receive.num_sge; ++i) space += receive.sges[i].length;
   const bool too_long = e->length > space;  // [VRB-RSP-3]
   if (too_long || (e->note == Note::kSend && e->length > kEagerBytes)) {
-    finish(*e, IBV_WC_LOC_LEN_ERR);
-    refuse(e->number, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
-    return false;
-  }
-  Access placed;
-  if (e->note == Note::kSend) {
+    e->failure = SendFailure::kTooLong;
+  } else if (e->note == Note::kReady) {
+    if (announce_landing(*e, receive)) return true;
+    e->failure = SendFailure::kRefused;
+  } else {
     const uint8_t* data = mailbox_ + request_offset(e->number) + kHeaderBytes;
-    placed = keys_->scatter(receive.sges, receive.num_sge, data, e->length, shape_.domain);
-    e->done = placed.outcome == Access::kDone;
-  } else if (announce_landing(*e, receive)) {
-    return true;
+    const Access placed = keys_->scatter(receive.sges, receive.num_sge, data, e->length, shape_.domain);
+    if (placed.outcome == Access::kRefused) e->failure = SendFailure::kRefused;
+    if (placed.outcome == Access::kGone) {
+      e->failure = SendFailure::kGone;
+      link_->report_gone(placed);
+    }
   }
-  if (e->done) return true;
-  finish(*e, IBV_WC_LOC_PROT_ERR);
-  if (placed.outcome == Access::kGone) link_->report_gone(placed);
-  refuse(e->number, IBV_WC_REM_OP_ERR, placed.outcome == Access::kGone ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR);
-  return false;
+  e->done = true;
+  return true;
 }
 
 // The destination of an announced SEND's data. False: its memory does not admit it, or the connection is lost.
@@ -198,6 +197,7 @@ bool Responder::atomic(const ArrivedRequest& e, const Request& request) {
 void Responder::complete() {
   while (requests_.has_matched() && requests_.matched().done) {
     const ArrivedRequest& e = requests_.pop();
+    if (e.failure != SendFailure::kNone) return fail(e);
     if (e.note == Note::kNone) {
       ++consumed_;
       finish(e, IBV_WC_SUCCESS);
@@ -206,6 +206,15 @@ void Responder::complete() {
       if (e.note == Note::kSend || e.note == Note::kReady) finish(e, IBV_WC_SUCCESS);
     }
   }
+}
+
+// Everything before it was carried out, as the refusal says.
+void Responder::fail(const ArrivedRequest& e) {
+  const bool too_long = e.failure == SendFailure::kTooLong;
+  const bool gone = e.failure == SendFailure::kGone;
+  finish(e, too_long ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR);
+  refuse(e.number, too_long ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_OP_ERR,
+         gone ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR);
 }
 
 void Responder::finish(const ArrivedRequest& e, ibv_wc_status status) {

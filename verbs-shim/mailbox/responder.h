@@ -79,6 +79,7 @@ class Responder {
   bool read(const ArrivedRequest& arrived, const Request& request);
   bool atomic(const ArrivedRequest& arrived, const Request& request);
   void complete();
+  void fail(const ArrivedRequest& arrived);
   void finish(const ArrivedRequest& arrived, ibv_wc_status status);
   void refuse(uint32_t number, ibv_wc_status status, ibv_event_type event);
 

@@ -505,6 +505,24 @@ TEST_F(MailboxTest, a_send_that_is_too_long_fails_on_both_sides) {
   EXPECT_EQ(b.event, IBV_EVENT_QP_REQ_ERR);
 }
 
+// [VRB-RSP-3]
+TEST_F(MailboxTest, a_send_that_is_too_long_waits_for_the_data_of_the_one_before) {
+  b.receive(5, 100000);
+  b.receive(6, 7);
+  b.receive(7, 8);
+  ASSERT_EQ(a.request(1, IBV_WR_SEND, 100000), 0);
+  ASSERT_EQ(a.request(2, IBV_WR_SEND, 8), 0);
+  ASSERT_EQ(a.request(3, IBV_WR_SEND, 8), 0);
+  while (!a.wire.empty()) carry(&a, &b);
+  EXPECT_FALSE(b.failed);
+  settle();
+  ASSERT_EQ(b.received.size(), 2u);
+  EXPECT_EQ(b.received[0].status, IBV_WC_SUCCESS);
+  EXPECT_EQ(b.received[1].status, IBV_WC_LOC_LEN_ERR);
+  EXPECT_EQ(b.receives.size(), 1u);  // nothing behind it is carried out
+  expect_statuses({IBV_WC_SUCCESS, IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR});
+}
+
 class GoneTest : public MailboxTest {
  protected:
   ~GoneTest() override { Side::gone_at = 0; }
