@@ -43,11 +43,6 @@ class EndpointOpsTest : public ApiTest {
     EXPECT_GT(requests.size(), 8u);
     return requests;
   }
-  bool over_sockets() const {
-    std::string text(1 << 20, '\0');
-    EXPECT_GT(mrc_soft_describe_device(verbs, text.data(), text.size()), 0);
-    return text.find("mem: ") == std::string::npos;
-  }
   int probe(std::vector<mrc_ctl_ep_req>* requests, uint32_t limit_ns, std::vector<mrc_ctl_ep_rsp>* answers) {
     answers->resize(requests->size());
     int n = -1;
@@ -76,8 +71,11 @@ TEST_F(EndpointOpsTest, every_ev_is_answered) {
   }
 }
 
+// In virtual time alone: of so many the sockets of a busy host lose some.
+class EndpointBatchTest : public EndpointOpsTest {};
+
 // More than the engine holds at once: they leave in portions, and none is silently dropped.
-TEST_F(EndpointOpsTest, a_long_batch_is_answered_in_full) {
+TEST_F(EndpointBatchTest, a_long_batch_is_answered_in_full) {
   const std::vector<mrc_ctl_ep_req> evs = all_evs();
   std::vector<mrc_ctl_ep_req> requests;
   for (uint16_t i = 0; i < 3000; ++i) {
@@ -85,11 +83,8 @@ TEST_F(EndpointOpsTest, a_long_batch_is_answered_in_full) {
     requests.back().req_id = i;
   }
   std::vector<mrc_ctl_ep_rsp> answers;
-  if (probe(&requests, kLimitNs, &answers) != 0) {
-    EXPECT_EQ(errno, ETIMEDOUT);
-  }
-  // A busy machine's sockets may lose some of so many; all at once, they lost two thirds.
-  EXPECT_GE(answers.size(), over_sockets() ? 2900u : requests.size());
+  EXPECT_EQ(probe(&requests, kLimitNs, &answers), 0);
+  EXPECT_EQ(answers.size(), requests.size());
 }
 
 TEST_F(EndpointOpsTest, the_limit_ends_a_batch) {
