@@ -94,17 +94,18 @@ void Outbox::drop() {
   lent_.clear();
 }
 
-void Outbox::on_completion(uint32_t slot) {
+void Outbox::on_completion(uint32_t slot, ibv_wc_status status) {
   const Checked checked(this);
-  if (!slots_.awaits_completion()) return;
-  lent_.complete(slots_.complete());
+  failed_ |= status != IBV_WC_SUCCESS;
   if (slot == kInternal && own_in_flight_ > 0) --own_in_flight_;
+  if (slots_.awaits_completion()) lent_.complete(slots_.complete());
 }
 
 void Outbox::reset() {
   drop();
   slots_.reset();
   own_in_flight_ = 0;
+  failed_ = false;
   check();
 }
 
@@ -113,7 +114,7 @@ void Outbox::check() const {
   slots_.check();
   lent_.check();
   unposted_.check();
-  MRC_INVARIANT(own_in_flight_ <= slots_.awaited_completions());
+  MRC_INVARIANT(failed_ || own_in_flight_ <= slots_.awaited_completions());
 }
 
 }  // namespace mrc::shim

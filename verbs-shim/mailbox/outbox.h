@@ -55,8 +55,9 @@ class Outbox {
   const StagingMemory& staging() const { return staging_; }
   uint64_t wr_id(uint32_t slot) const { return id_ | slot; }
 
-  // A completion of the MRC send queue was polled. Completions come in the order of posting.
-  void on_completion(uint32_t slot);
+  // A completion of the MRC send queue was polled. Completions come in the order of posting. From the first failure on
+  // MRC's queue pair sends nothing, and every request has one, unsignalled ones too (MRC-QP-2).
+  void on_completion(uint32_t slot, ibv_wc_status status);
   // Messages of the protocol that the peer may not have received yet.
   uint32_t own_in_flight() const { return own_in_flight_; }
   void reset();
@@ -74,6 +75,7 @@ class Outbox {
   LentMemory lent_;
   UnpostedWrites unposted_;
   uint32_t own_in_flight_ = 0;
+  bool failed_ = false;  // completions and signalled requests do not match any more
 };
 
 }  // namespace mrc::shim

@@ -47,7 +47,7 @@ uint64_t rnr_time(uint8_t code) {
 
 void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
   const Checked checked(this);
-  outbox_->on_completion(slot);
+  outbox_->on_completion(slot, status);
   if (stopped_) return;
   const uint64_t index = Outbox::is_internal(slot) ? pos_.sent : ring_.index_of(slot, pos_.head);
   if (status != IBV_WC_SUCCESS) {

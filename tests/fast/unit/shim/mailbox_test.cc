@@ -845,6 +845,34 @@ TEST_F(MailboxTest, sends_behind_one_whose_data_does_not_come_are_flushed_with_i
   }
 }
 
+// MRC completes every request behind one that failed, and that one, too, signalled or not: as many as that come, and no
+// message of the protocol is left, for which the end of the queue pair would wait. [VRB-RSP-5]
+TEST_F(MailboxTest, messages_behind_an_unsignaled_write_that_fails_are_in_flight_no_more) {
+  for (const bool signalled_between : {false, true}) {
+    Side side(9);
+    ibv_sge sge = {side.address(), 8, kKey};
+    ibv_send_wr wr{};
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    ASSERT_EQ(side.requester.post(wr), 0);
+    side.requester.advance();
+    if (signalled_between) side.request(1, IBV_WR_RDMA_WRITE, 8);
+    ASSERT_TRUE(side.outbox.note({Note::kAck, 0, 0}));
+    EXPECT_EQ(side.outbox.own_in_flight(), 1u);
+    side.requester.on_completion(0, IBV_WC_REM_ACCESS_ERR);
+    if (signalled_between) side.requester.on_completion(1, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(side.outbox.own_in_flight(), 1u);
+    side.requester.on_completion(Outbox::kInternal, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(side.outbox.own_in_flight(), 0u);
+    side.requester.reset();
+    side.outbox.reset();
+    ASSERT_TRUE(side.outbox.note({Note::kAck, 0, 0}));
+    side.requester.on_completion(Outbox::kInternal, IBV_WC_SUCCESS);
+    EXPECT_EQ(side.outbox.own_in_flight(), 0u);
+  }
+}
+
 // [VRB-MBX-3]
 TEST_F(MailboxTest, a_peer_without_mailbox_is_an_error) {
   ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
