@@ -85,9 +85,11 @@ void Requester::confirm(uint64_t number) {
   not_ready_.over = false;
 }
 
-// True: the connection has failed, because the peer confirms an announced SEND whose data was not sent. [VRB-MBX-2]
+// True: the connection has failed, because the peer confirms an announced SEND whose data was not sent. What it has
+// confirmed before succeeds. [VRB-MBX-2] [VRB-REQ-6]
 bool Requester::fail_if_unsent(uint64_t number) {
   if (announced_.empty() || announced_.front().number > number) return false;
+  retire_before(window_.confirmed_end());
   fail_request(window_.index_of(announced_.front().number), IBV_WC_BAD_RESP_ERR);
   return true;
 }
@@ -148,6 +150,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
       break;
     }
     case Note::kRefused:
+      if (fail_if_unsent(number - 1)) return;
       confirm(number - 1);
       retire_before(index);
       fail_request(index, static_cast<ibv_wc_status>(note.argument));

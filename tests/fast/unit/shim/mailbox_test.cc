@@ -882,25 +882,38 @@ TEST_F(MailboxTest, a_peer_without_mailbox_is_an_error) {
   EXPECT_TRUE(a.failed);
 }
 
-// [VRB-MBX-2]
+// By a note, by a request of the peer, or by the refusal of the next one. [VRB-MBX-2] [VRB-REQ-6]
 TEST_F(MailboxTest, an_announced_send_cannot_be_confirmed_before_its_data_is_sent) {
-  for (const bool piggybacked : {false, true}) {
+  using Confirm = void (*)(Side*, uint32_t number);
+  const Confirm confirmations[] = {
+      [](Side* s, uint32_t n) { s->requester.on_note({Note::kAck, 0, n}, s->mailbox.data(), 0); },
+      [](Side* s, uint32_t n) { s->requester.on_confirmation(n); },
+      [](Side* s, uint32_t n) {
+        s->requester.on_note({Note::kRefused, IBV_WC_REM_OP_ERR, n + 1}, s->mailbox.data(), 0);
+      },
+  };
+  for (const Confirm confirm : confirmations) {
     Side side(9);
     side.request(1, IBV_WR_SEND, 8);
     side.request(2, IBV_WR_SEND, 100000);
-    const auto confirm = [&](uint32_t number) {
-      if (piggybacked)
-        side.requester.on_confirmation(number);
-      else
-        side.requester.on_note({Note::kAck, 0, number}, side.mailbox.data(), 0);
-    };
-    confirm(1);
+    side.request(3, IBV_WR_SEND, 8);
+    side.requester.on_confirmation(1);
     EXPECT_FALSE(side.failed);
-    confirm(2);
+    confirm(&side, 2);
     EXPECT_TRUE(side.failed);
-    ASSERT_EQ(side.sent.size(), 2u);
+    ASSERT_EQ(side.sent.size(), 3u);
+    EXPECT_EQ(side.sent[0].status, IBV_WC_SUCCESS);
     EXPECT_EQ(side.sent[1].status, IBV_WC_BAD_RESP_ERR);
+    EXPECT_EQ(side.sent[2].status, IBV_WC_WR_FLUSH_ERR);
   }
+}
+
+// What it refuses itself may have no data. [VRB-RSP-3]
+TEST_F(MailboxTest, an_announced_send_can_be_refused_before_its_data_is_sent) {
+  a.request(1, IBV_WR_SEND, 8);
+  a.request(2, IBV_WR_SEND, 100000);
+  a.requester.on_note({Note::kRefused, IBV_WC_REM_OP_ERR, 2}, a.mailbox.data(), 0);
+  expect_statuses({IBV_WC_SUCCESS, IBV_WC_REM_OP_ERR});
 }
 
 // Whatever a peer writes and announces, nothing worse than an error happens. [VRB-MBX-2]
