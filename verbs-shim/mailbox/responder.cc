@@ -96,7 +96,8 @@ bool Responder::match_send(ArrivedRequest* e, const Request& request) {
   if (too_long || (e->note == Note::kSend && e->length > kEagerBytes)) {
     e->failure = SendFailure::kTooLong;
   } else if (e->note == Note::kReady) {
-    if (announce_landing(*e, receive)) return true;
+    const std::optional<uint32_t> bytes = stage_landing(*e, receive);
+    if (bytes) return announce_landing(e->number, *bytes);
     e->failure = SendFailure::kRefused;
   } else {
     const uint8_t* data = mailbox_ + request_offset(e->number) + kHeaderBytes;
@@ -104,15 +105,15 @@ bool Responder::match_send(ArrivedRequest* e, const Request& request) {
     if (placed.outcome == Access::kRefused) e->failure = SendFailure::kRefused;
     if (placed.outcome == Access::kGone) {
       e->failure = SendFailure::kGone;
-      link_->report_gone(placed);
+      gone_ = placed;
     }
   }
   e->done = true;
   return true;
 }
 
-// The destination of an announced SEND's data. False: its memory does not admit it, or the connection is lost.
-bool Responder::announce_landing(const ArrivedRequest& e, const Receive& receive) {
+// The reply with the destination of an announced SEND's data; its length. None: its memory does not admit it.
+std::optional<uint32_t> Responder::stage_landing(const ArrivedRequest& e, const Receive& receive) const {
   Segment segments[kMaxSegments];
   uint32_t count = 0;
   uint64_t left = e.length;
@@ -121,14 +122,23 @@ bool Responder::announce_landing(const ArrivedRequest& e, const Receive& receive
     sge.length = static_cast<uint32_t>(std::min<uint64_t>(sge.length, left));
     if (sge.length == 0) continue;
     const std::optional<Segment> segment = keys_->landing(sge, shape_.domain);
-    if (!segment) return false;
+    if (!segment) return std::nullopt;
     segments[count++] = *segment;
     left -= sge.length;
   }
   uint8_t* const staged = outbox_->staging().reply(e.number);
   put32(staged, count);
   encode_segments(segments, count, staged + kClearHeaderBytes);
-  return outbox_->reply({Note::kClear, 0, e.number}, kClearHeaderBytes + count * kSegmentBytes);
+  return kClearHeaderBytes + count * kSegmentBytes;
+}
+
+// False: the MRC QP refuses the reply, the connection is lost. The receive request is flushed with those before it.
+bool Responder::announce_landing(uint32_t number, uint32_t bytes) {
+  if (outbox_->reply({Note::kClear, 0, number}, bytes)) return true;
+  requests_.set_matched();
+  stopped_ = true;
+  link_->fail(IBV_EVENT_QP_FATAL);
+  return false;
 }
 
 // Writes the data of a READ to its destination, then the note that it is in place. The peer's READ is over when the
@@ -212,6 +222,7 @@ void Responder::complete() {
 void Responder::fail(const ArrivedRequest& e) {
   const bool too_long = e.failure == SendFailure::kTooLong;
   const bool gone = e.failure == SendFailure::kGone;
+  if (gone) link_->report_gone(gone_);
   finish(e, too_long ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR);
   refuse(e.number, too_long ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_OP_ERR,
          gone ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR);

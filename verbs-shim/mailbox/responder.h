@@ -75,7 +75,8 @@ class Responder {
  private:
   bool match(ArrivedRequest* request);
   bool match_send(ArrivedRequest* arrived, const Request& request);
-  bool announce_landing(const ArrivedRequest& arrived, const Receive& receive);
+  bool announce_landing(uint32_t number, uint32_t bytes);
+  std::optional<uint32_t> stage_landing(const ArrivedRequest& arrived, const Receive& receive) const;
   bool read(const ArrivedRequest& arrived, const Request& request);
   bool atomic(const ArrivedRequest& arrived, const Request& request);
   void complete();
@@ -93,6 +94,7 @@ class Responder {
   RequestSequence sequence_;
   uint32_t consumed_ = 0;
   uint32_t not_ready_sent_ = UINT32_MAX;  // number of the last request that the peer was told to wait with
+  Access gone_;                           // of the SEND that is to fail because its memory is gone
   bool starved_ = false;
   bool stopped_ = false;
 };

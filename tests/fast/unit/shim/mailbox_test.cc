@@ -65,9 +65,9 @@ struct Side final : Link {
   };
   int post(ibv_send_wr* list, ibv_send_wr** bad) override {
     for (; list != nullptr; list = list->next) {
-      if (memory_for == 0) {
+      if (memory_for == 0 || refuses) {
         *bad = list;
-        return ENOMEM;
+        return refuses ? EINVAL : ENOMEM;
       }
       --memory_for;
       Write w{*list, {}};
@@ -101,11 +101,11 @@ struct Side final : Link {
   void report_gone(const Access& access) override { gone.push_back(access); }
   void count_timer(int by) override { timers += by; }
 
-  void receive(uint64_t id, uint32_t length, uint64_t offset = 0) {
+  void receive(uint64_t id, uint32_t length, uint64_t offset = 0, uint32_t key = kKey) {
     Receive r;
     r.wr_id = id;
     r.num_sge = 1;
-    r.sges[0] = {address() + offset, length, kKey};
+    r.sges[0] = {address() + offset, length, key};
     receives.push_back(r);
   }
   int request(uint64_t id, ibv_wr_opcode opcode, uint32_t length, uint64_t remote = 0, uint64_t operand = 0,
@@ -139,13 +139,13 @@ struct Side final : Link {
   std::optional<ibv_event_type> event;
   int timers = 0;
   uint32_t memory_for = UINT32_MAX;  // writes that can still be posted
+  bool refuses = false;              // writes, for good
 };
 
 class MailboxTest : public ::testing::Test {
  protected:
   Side a{2}, b{3};
 
-  // Carries the oldest write of `from`; with `complete`, its sender is notified of the arrival.
   // The first of them has the status.
   void the_test_of_two_requests_fails() {
     a.requester.keep_alive();
@@ -161,6 +161,24 @@ class MailboxTest : public ::testing::Test {
     for (const ibv_wc& wc : a.sent) found.push_back(wc.status);
     EXPECT_EQ(found, expected);
   }
+  // Of three SENDs and three receive requests, numbered from 5, the first SEND is announced. The second, of that
+  // length, fails when the data of the first has come, and nothing behind it is carried out.
+  void the_second_send_fails_in_its_turn(uint32_t length, ibv_wc_status receiver, ibv_wc_status sender) {
+    ASSERT_EQ(a.request(1, IBV_WR_SEND, 100000), 0);
+    ASSERT_EQ(a.request(2, IBV_WR_SEND, length), 0);
+    ASSERT_EQ(a.request(3, IBV_WR_SEND, 8), 0);
+    while (!a.wire.empty()) carry(&a, &b);
+    EXPECT_FALSE(b.failed);
+    EXPECT_TRUE(b.received.empty() && b.gone.empty());
+    settle();
+    ASSERT_EQ(b.received.size(), 2u);
+    EXPECT_EQ(b.received[0].status, IBV_WC_SUCCESS);
+    EXPECT_EQ(b.received[1].wr_id, 6u);
+    EXPECT_EQ(b.received[1].status, receiver);
+    EXPECT_EQ(b.receives.size(), 1u);
+    expect_statuses({IBV_WC_SUCCESS, sender, IBV_WC_WR_FLUSH_ERR});
+  }
+  // Carries the oldest write of `from`; with `complete`, its sender is notified of the arrival.
   void carry(Side* from, Side* to, bool complete = true) {
     Side::Write w = std::move(from->wire.front());
     from->wire.pop_front();
@@ -510,17 +528,41 @@ TEST_F(MailboxTest, a_send_that_is_too_long_waits_for_the_data_of_the_one_before
   b.receive(5, 100000);
   b.receive(6, 7);
   b.receive(7, 8);
-  ASSERT_EQ(a.request(1, IBV_WR_SEND, 100000), 0);
-  ASSERT_EQ(a.request(2, IBV_WR_SEND, 8), 0);
-  ASSERT_EQ(a.request(3, IBV_WR_SEND, 8), 0);
-  while (!a.wire.empty()) carry(&a, &b);
-  EXPECT_FALSE(b.failed);
-  settle();
+  the_second_send_fails_in_its_turn(8, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
+}
+
+// [VRB-RSP-3]
+TEST_F(MailboxTest, a_send_without_writable_memory_waits_for_the_data_of_the_one_before) {
+  b.receive(5, 100000);
+  b.receive(6, 8, 0, kKey + 0x100);
+  b.receive(7, 8);
+  the_second_send_fails_in_its_turn(8, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+  EXPECT_EQ(b.event, IBV_EVENT_QP_REQ_ERR);
+}
+
+// [VRB-RSP-3]
+TEST_F(MailboxTest, an_announced_send_without_writable_memory_waits_for_the_data_of_the_one_before) {
+  b.receive(5, 100000);
+  b.receive(6, 100000, 0, kKey + 0x100);
+  b.receive(7, 8);
+  the_second_send_fails_in_its_turn(100000, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+  EXPECT_EQ(b.event, IBV_EVENT_QP_REQ_ERR);
+}
+
+// Every receive request has a completion. [VRB-RSP-1]
+TEST_F(MailboxTest, a_queue_pair_that_refuses_the_answer_to_an_announced_send_fails_at_once) {
+  b.receive(5, 100000);
+  b.receive(6, 100000);
+  for (uint64_t i = 1; i <= 2; ++i) ASSERT_EQ(a.request(i, IBV_WR_SEND, 100000), 0);
+  carry(&a, &b);
+  b.refuses = true;
+  carry(&a, &b);
+  EXPECT_EQ(b.event, IBV_EVENT_QP_FATAL);
   ASSERT_EQ(b.received.size(), 2u);
-  EXPECT_EQ(b.received[0].status, IBV_WC_SUCCESS);
-  EXPECT_EQ(b.received[1].status, IBV_WC_LOC_LEN_ERR);
-  EXPECT_EQ(b.receives.size(), 1u);  // nothing behind it is carried out
-  expect_statuses({IBV_WC_SUCCESS, IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR});
+  for (uint64_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(b.received[i].wr_id, 5 + i);
+    EXPECT_EQ(b.received[i].status, IBV_WC_WR_FLUSH_ERR);
+  }
 }
 
 class GoneTest : public MailboxTest {
@@ -553,6 +595,18 @@ TEST_F(GoneTest, a_send_into_memory_that_is_gone_fails_both_sides) {
   expect_statuses({IBV_WC_REM_OP_ERR});
   EXPECT_EQ(b.event, IBV_EVENT_QP_FATAL);
   EXPECT_EQ(b.gone.size(), 1u);
+}
+
+// [VRB-RSP-12]: it is reported then, too, because the queue pair fails only then.
+TEST_F(GoneTest, a_send_into_memory_that_is_gone_waits_for_the_data_of_the_one_before) {
+  b.receive(5, 100000);
+  b.receive(6, 8, 200000);
+  b.receive(7, 8);
+  Side::gone_at = b.address() + 200000;
+  the_second_send_fails_in_its_turn(8, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+  EXPECT_EQ(b.event, IBV_EVENT_QP_FATAL);
+  ASSERT_EQ(b.gone.size(), 1u);
+  EXPECT_EQ(b.gone[0].address, b.address() + 200000);
 }
 
 // [VRB-RSP-12]
@@ -886,7 +940,9 @@ TEST_F(MailboxTest, a_peer_without_mailbox_is_an_error) {
 TEST_F(MailboxTest, an_announced_send_cannot_be_confirmed_before_its_data_is_sent) {
   using Confirm = void (*)(Side*, uint32_t number);
   const Confirm confirmations[] = {
-      [](Side* s, uint32_t n) { s->requester.on_note({Note::kAck, 0, n}, s->mailbox.data(), 0); },
+      [](Side* s, uint32_t n) {
+        s->requester.on_note({Note::kAck, 0, n}, s->mailbox.data(), 0);
+      },
       [](Side* s, uint32_t n) { s->requester.on_confirmation(n); },
       [](Side* s, uint32_t n) {
         s->requester.on_note({Note::kRefused, IBV_WC_REM_OP_ERR, n + 1}, s->mailbox.data(), 0);
