@@ -43,6 +43,7 @@ class AnnouncedSends {
   void check() const {
     if constexpr (!kCheckInvariants) return;
     MRC_INVARIANT(head_ <= tail_ && tail_ - head_ <= kWindow);
+    if (!pace_.due(tail_ - head_)) return;
     for (uint64_t i = head_; i != tail_; ++i) {
       const Send& send = ring_[i % kWindow];
       MRC_INVARIANT(i == head_ || send.number > ring_[(i - 1) % kWindow].number);
@@ -53,6 +54,7 @@ class AnnouncedSends {
  private:
   const std::unique_ptr<Send[]> ring_;
   uint64_t head_ = 0, tail_ = 0;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::shim

@@ -46,6 +46,7 @@ class MessageWindow {
   void check() const {
     if constexpr (!kCheckInvariants) return;
     MRC_INVARIANT(confirmed_ < next_ && next_ - 1 - confirmed_ <= kWindow);
+    if (!pace_.due(next_ - 1 - confirmed_)) return;
     for (uint64_t n = confirmed_ + 1; n < next_; ++n)
       MRC_INVARIANT(index_of(n) >= (n == confirmed_ + 1 ? confirmed_end_ : index_of(n - 1) + 1));
   }
@@ -55,6 +56,7 @@ class MessageWindow {
   uint64_t confirmed_ = 0;
   uint64_t confirmed_end_ = 0;
   std::array<uint64_t, kWindow> by_number_{};
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::shim

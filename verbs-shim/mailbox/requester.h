@@ -97,9 +97,9 @@ class Requester {
     uint64_t sent = 0;  // first that was not passed to MRC
     uint64_t tail = 0;
     uint64_t written = 0;  // MRC has completed every WRITE before this index
+    uint32_t covered = 0;  // requests before `head` that the next completion covers
   } pos_;
   SendSlots slots_;
-  uint32_t covered_ = 0;  // requests that the next completion covers
 
   MessageWindow window_;
   uint64_t oldest_at_check_ = 0;  // number of the oldest message without an answer at the last keep_alive(); 0: none
@@ -117,6 +117,7 @@ class Requester {
     bool over = false;  // it has passed; requests before the message are not confirmed yet
   } not_ready_;
   bool stopped_ = false;
+  mutable InvariantPace pace_;
 };
 
 // The time of an RNR timer code, IBTA table 45, in nanoseconds.

@@ -217,7 +217,7 @@ void Requester::retire() {
     const bool done = e.message ? e.delivered && e.number <= window_.confirmed() : pos_.head < pos_.written;
     if (!done) return;
     ++pos_.head;
-    ++covered_;
+    ++pos_.covered;
     if (e.signaled) complete(e, IBV_WC_SUCCESS);
   }
 }
@@ -229,7 +229,7 @@ void Requester::complete(SendRequest& e, ibv_wc_status status) {
   wc.opcode = completion_opcode(e.opcode);
   wc.byte_len = e.length;
   wc.qp_num = shape_.qpn;
-  link_->complete_send(wc, std::exchange(covered_, 0));
+  link_->complete_send(wc, std::exchange(pos_.covered, 0));
 }
 
 // A request that fails or is flushed. MRC may be sending its data still: behind it is the note of a refusal, say, which
@@ -253,7 +253,7 @@ void Requester::fail_request(uint64_t index, ibv_wc_status status) {
     SendRequest& e = ring_.at(pos_.head);
     const bool failed = pos_.head == index;
     lend(pos_.head++);
-    ++covered_;
+    ++pos_.covered;
     complete(e, failed ? status : IBV_WC_WR_FLUSH_ERR);
   }
   pos_.sent = pos_.head;
@@ -269,7 +269,7 @@ void Requester::flush() {
   while (pos_.head != pos_.tail) {
     SendRequest& e = ring_.at(pos_.head);
     lend(pos_.head++);
-    ++covered_;
+    ++pos_.covered;
     complete(e, IBV_WC_WR_FLUSH_ERR);
   }
   pos_.sent = pos_.head;
@@ -279,7 +279,6 @@ void Requester::flush() {
 void Requester::reset() {
   const Checked checked(this);
   pos_ = {};
-  covered_ = 0;
   window_ = {};
   oldest_at_check_ = 0;
   reads_ = 0;
@@ -298,12 +297,15 @@ void Requester::check() const {
   announced_.check();
   ring_.check(pos_.head, pos_.tail);
   MRC_INVARIANT(pos_.head <= pos_.sent && pos_.sent <= pos_.tail && pos_.written <= pos_.sent);
-  MRC_INVARIANT(covered_ <= shape_.max_wr);
+  MRC_INVARIANT(pos_.covered <= shape_.max_wr);
   MRC_INVARIANT(!not_ready_.over || not_ready_.deadline == UINT64_MAX);
   if (stopped_) {
     MRC_INVARIANT(idle() && !not_ready_.over && not_ready_.deadline == UINT64_MAX);
     return;
   }
+  MRC_INVARIANT(announced_.empty() || window_.outstanding(announced_.front().number));
+  MRC_INVARIANT(!not_ready_.over || window_.outstanding(not_ready_.number));
+  if (!pace_.due(window_.next() - 1 - window_.confirmed())) return;
   uint32_t reads = 0;
   for (uint64_t n = window_.confirmed() + 1; n != window_.next(); ++n) {
     const uint64_t index = window_.index_of(n);
@@ -313,8 +315,6 @@ void Requester::check() const {
     reads += only_receives(e.opcode);
   }
   MRC_INVARIANT(reads == reads_);
-  MRC_INVARIANT(announced_.empty() || window_.outstanding(announced_.front().number));
-  MRC_INVARIANT(!not_ready_.over || window_.outstanding(not_ready_.number));
 }
 
 }  // namespace mrc::shim
