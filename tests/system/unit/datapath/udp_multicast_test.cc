@@ -110,6 +110,29 @@ TEST(UdpMulticastReceiver, sockets_that_have_left_are_not_ready) {
   EXPECT_TRUE(rx.any_ready());
 }
 
+// Nothing is read from a socket that has closed with something to read.
+TEST(UdpMulticastReceiver, sockets_that_close_are_ready_no_more) {
+  const Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  UdpReceiver rx;
+  ClosedPlanes closed;
+  ASSERT_TRUE(rx.open(loopback_config(true, 1, 1), kernel_syscalls(), false, epoll.get(), &closed));
+  const uint32_t place = rx.sockets().size();
+  const PerPlane<core::PlaneAddress> group(1, {IpAddress::v4(239, 79, 0, 5), kGroupPort});
+  ASSERT_TRUE(rx.join(group));
+  rx.set_ready(0);
+  rx.set_ready(place);
+  rx.leave(group);
+  EXPECT_TRUE(rx.any_ready());  // the plane's
+  DatapathCounters counters;
+  core::RxBurst none;
+  EXPECT_EQ(rx.receive(&none, 1, &counters), 0);
+  EXPECT_EQ(counters.rx_calls, 1u);
+  EXPECT_EQ(counters.rx_errors, 0u);
+  rx.set_ready(0);
+  rx.close_plane(PlaneId(0));
+  EXPECT_FALSE(rx.any_ready());
+}
+
 // Without IPv6 over lo the group is one of IPv4 there.
 TEST(UdpMulticastSource, of_loopback_is_ipv4) {
   EXPECT_EQ(group_source_address(loopback(false)), loopback(true));
