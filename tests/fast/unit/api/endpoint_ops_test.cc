@@ -71,7 +71,7 @@ TEST_F(EndpointOpsTest, every_ev_is_answered) {
   }
 }
 
-// In virtual time alone: of so many the sockets of a busy host lose some.
+// In virtual time and through shared memory: of so many the sockets of a busy host lose some.
 class EndpointBatchTest : public EndpointOpsTest {};
 
 // More than the engine holds at once: they leave in portions, and none is silently dropped.
