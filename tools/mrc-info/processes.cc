@@ -95,8 +95,7 @@ void print_processes(const Json& processes) {
         if (name != "plane") std::printf(" %s %s", name.c_str(), text_of(value).c_str());
       std::printf("\n");
     }
-    std::printf(
-        "  losses: packets sent on the plane and taken for lost: lost, trimmed, or merely late\n");
+    std::printf("  losses: packets sent on the plane and taken for lost: lost, trimmed, or merely late\n");
     for (const Json& c : p["counters"])
       std::printf("  %-26s %12s  %s\n", text_of(c["name"]).c_str(), text_of(c["value"]).c_str(),
                   text_of(c["sentence"]).c_str());

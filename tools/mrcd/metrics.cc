@@ -81,8 +81,7 @@ void add_processes(const Totals& sums, Metrics* m) {
     m->add("mrc_port_up", kGauge, "Port is used", of_port, counters.up);
     m->add("mrc_tx_bytes_total", kCounter, "UDP payload sent", of_port, number(counters.tx_bytes));
     m->add("mrc_rx_bytes_total", kCounter, "UDP payload received", of_port, number(counters.rx_bytes));
-    m->add("mrc_losses_total", kCounter,
-           "Packets sent and taken for lost: lost, trimmed, or merely late", of_port,
+    m->add("mrc_losses_total", kCounter, "Packets sent and taken for lost: lost, trimmed, or merely late", of_port,
            number(counters.losses));
     m->add("mrc_retransmits_total", kCounter, "Packets sent again, whatever the reason", of_port,
            number(counters.retransmits));
