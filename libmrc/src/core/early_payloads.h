@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/invariant.h"
+#include "invariant.h"
 
 namespace mrc::core {
 

@@ -49,6 +49,7 @@ class EvHealthTable {
   // Smoothed round trip of the packets on a plane, of all QPs; 0 before the first sample and with oblivious spraying.
   Duration plane_rtt(PlaneId plane) const { return planes_[plane].rtt; }
   Instant last_delivered_sent(PlaneId plane) const { return planes_[plane].last_delivered_sent; }
+  Instant delivered_at(PlaneId plane) const { return planes_[plane].delivered_at; }  // anything, the last time
   // When the plane is to be retired for its losses, if it delivers nothing until then; never(): it is not [MRC-EVS-5].
   Instant dead_at(PlaneId plane) const {
     const PlaneHealth& p = planes_[plane];

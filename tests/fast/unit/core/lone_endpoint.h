@@ -67,8 +67,14 @@ class LoneEndpoint : public testing::Test, public Sink, public QpSink {
   uint64_t base() const { return reinterpret_cast<uint64_t>(memory_.data()); }
 
   // --- time and what leaves ---
+  bool send_burst(PlaneSet planes = PlaneSet::all()) {  // false: there is none
+    if (!endpoint_->poll_tx(now_, &burst_, planes)) return false;
+    take_burst();
+    return true;
+  }
   void drain(PlaneSet planes = PlaneSet::all()) {
-    while (endpoint_->poll_tx(now_, &burst_, planes)) take_burst();
+    while (send_burst(planes)) {
+    }
   }
   void pass(Duration time) {
     const Instant end = now_ + time;
