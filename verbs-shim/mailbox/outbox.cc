@@ -8,19 +8,29 @@
 
 namespace mrc::shim {
 
+namespace {
+
+bool is_own(const ibv_send_wr& wr) {
+  return (wr.send_flags & IBV_SEND_SIGNALED) != 0 && static_cast<uint32_t>(wr.wr_id) == Outbox::kInternal;
+}
+
+}  // namespace
+
 bool Outbox::post(ibv_send_wr* requests, uint32_t n) {
   const Checked checked(this);
   if (n == 0) return true;
   for (uint32_t i = 0; i < n; ++i) {
     requests[i].next = i + 1 < n ? &requests[i + 1] : nullptr;
-    const bool signalled = (requests[i].send_flags & IBV_SEND_SIGNALED) != 0;
-    slots_.post(signalled);
-    if (signalled && static_cast<uint32_t>(requests[i].wr_id) == kInternal) ++own_in_flight_;
+    slots_.post((requests[i].send_flags & IBV_SEND_SIGNALED) != 0);
+    if (is_own(requests[i])) ++own_in_flight_;
   }
   if (waits_for_memory()) return keep_unposted(requests);
   ibv_send_wr* bad = requests;
   const int error = link_->post(requests, &bad);
-  return error == 0 || (error == ENOMEM && keep_unposted(bad));
+  if (error == 0 || (error == ENOMEM && keep_unposted(bad))) return true;
+  for (; bad != nullptr; bad = bad->next)  // will not complete
+    if (is_own(*bad)) --own_in_flight_;
+  return false;
 }
 
 bool Outbox::keep_unposted(const ibv_send_wr* list) {

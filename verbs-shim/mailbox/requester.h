@@ -86,6 +86,7 @@ class Requester {
   void lend(uint64_t index);
   void set_deadline(uint64_t at);
   void fail_request(uint64_t index, ibv_wc_status status);
+  void fail_after_confirmed(uint64_t index, ibv_wc_status status);
 
   Link* const link_;
   Outbox* const outbox_;

@@ -64,8 +64,7 @@ void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
       failed = !announced_.empty() ? window_.index_of(announced_.front().number) : pos_.head;
     }
     if (Outbox::is_internal(slot) && status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
-    retire_before(window_.confirmed_end());
-    fail_request(std::max(failed, pos_.head), status);
+    fail_after_confirmed(failed, status);
     return;
   }
   if (Outbox::is_internal(slot) || index >= pos_.sent) return;
@@ -85,12 +84,10 @@ void Requester::confirm(uint64_t number) {
   not_ready_.over = false;
 }
 
-// True: the connection has failed, because the peer confirms an announced SEND whose data was not sent. What it has
-// confirmed before succeeds. [VRB-MBX-2] [VRB-REQ-6]
+// True: the connection has failed, because the peer confirms an announced SEND whose data was not sent. [VRB-MBX-2]
 bool Requester::fail_if_unsent(uint64_t number) {
   if (announced_.empty() || announced_.front().number > number) return false;
-  retire_before(window_.confirmed_end());
-  fail_request(window_.index_of(announced_.front().number), IBV_WC_BAD_RESP_ERR);
+  fail_after_confirmed(window_.index_of(announced_.front().number), IBV_WC_BAD_RESP_ERR);
   return true;
 }
 
@@ -109,7 +106,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
   if (stopped_) return;
   const uint64_t number = window_.extend(note.number);
   if (!window_.outstanding(number)) {
-    if (note.note != Note::kNotReady) fail_request(pos_.head, IBV_WC_BAD_RESP_ERR);
+    if (note.note != Note::kNotReady) fail_after_confirmed(pos_.head, IBV_WC_BAD_RESP_ERR);
     return;
   }
   const uint64_t index = window_.index_of(number);
@@ -141,7 +138,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
       AnnouncedSends::Send* const found = announced_.find(number);
       const uint32_t count = get32(reply);
       if (found == nullptr || found->cleared || count > kMaxSegments) {
-        fail_request(index, IBV_WC_BAD_RESP_ERR);
+        fail_after_confirmed(index, IBV_WC_BAD_RESP_ERR);
         return;
       }
       decode_segments(reply + kClearHeaderBytes, count, found->segments.data());
@@ -164,7 +161,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
       }
       return;
     default:
-      fail_request(pos_.head, IBV_WC_BAD_RESP_ERR);
+      fail_after_confirmed(pos_.head, IBV_WC_BAD_RESP_ERR);
       return;
   }
   retire();
@@ -199,7 +196,7 @@ bool Requester::keep_alive() {
   const uint64_t oldest = stopped_ ? 0 : window_.oldest();
   const bool overdue = oldest != 0 && oldest == oldest_at_check_;
   oldest_at_check_ = oldest;
-  if (overdue && !outbox_->test_peer()) fail_request(pos_.head, IBV_WC_LOC_QP_OP_ERR);
+  if (overdue && !outbox_->test_peer()) fail_after_confirmed(pos_.head, IBV_WC_LOC_QP_OP_ERR);
   return oldest != 0;
 }
 
@@ -259,6 +256,12 @@ void Requester::fail_request(uint64_t index, ibv_wc_status status) {
   pos_.sent = pos_.head;
   set_deadline(UINT64_MAX);
   link_->fail(completes ? std::nullopt : std::optional(IBV_EVENT_QP_FATAL));
+}
+
+// What the peer has confirmed succeeds first. [VRB-REQ-6]
+void Requester::fail_after_confirmed(uint64_t index, ibv_wc_status status) {
+  retire_before(window_.confirmed_end());
+  fail_request(std::max(index, pos_.head), status);
 }
 
 void Requester::flush() {

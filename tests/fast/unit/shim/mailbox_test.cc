@@ -927,6 +927,14 @@ TEST_F(MailboxTest, messages_behind_an_unsignaled_write_that_fails_are_in_flight
   }
 }
 
+// What the queue pair does not take will not complete.
+TEST_F(MailboxTest, a_message_that_is_refused_is_not_in_flight) {
+  ASSERT_TRUE(a.outbox.note({Note::kAck, 0, 0}));
+  a.refuses = true;
+  EXPECT_FALSE(a.outbox.note({Note::kAck, 0, 1}));
+  EXPECT_EQ(a.outbox.own_in_flight(), 1u);
+}
+
 // [VRB-MBX-3]
 TEST_F(MailboxTest, a_peer_without_mailbox_is_an_error) {
   ASSERT_EQ(a.request(1, IBV_WR_SEND, 8), 0);
@@ -961,6 +969,21 @@ TEST_F(MailboxTest, an_announced_send_cannot_be_confirmed_before_its_data_is_sen
     EXPECT_EQ(side.sent[0].status, IBV_WC_SUCCESS);
     EXPECT_EQ(side.sent[1].status, IBV_WC_BAD_RESP_ERR);
     EXPECT_EQ(side.sent[2].status, IBV_WC_WR_FLUSH_ERR);
+  }
+}
+
+// An answer to nothing, one that does not exist, one that allows what needs none. [VRB-REQ-6]
+TEST_F(MailboxTest, what_the_peer_has_confirmed_succeeds_before_it_breaks_the_protocol) {
+  const Immediate answers[] = {{Note::kAck, 0, 3}, {static_cast<Note>(15), 0, 2}, {Note::kClear, 0, 2}};
+  for (const Immediate& answer : answers) {
+    Side side(9);
+    for (uint64_t i = 1; i <= 2; ++i) side.request(i, IBV_WR_SEND, 8);
+    side.requester.on_confirmation(1);  // before MRC's acknowledgement
+    EXPECT_TRUE(side.sent.empty());
+    side.requester.on_note(answer, side.mailbox.data(), 0);
+    ASSERT_EQ(side.sent.size(), 2u);
+    EXPECT_EQ(side.sent[0].status, IBV_WC_SUCCESS);
+    EXPECT_EQ(side.sent[1].status, IBV_WC_BAD_RESP_ERR);
   }
 }
 
