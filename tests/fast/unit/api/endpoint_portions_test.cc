@@ -14,7 +14,7 @@
 namespace mrc::api {
 namespace {
 
-constexpr uint32_t kAtOnce = 16;  // requests that may wait in the engine
+constexpr uint32_t kRoom = 16;  // packets: as many as requests may wait in the engine
 
 // A device that reaches itself.
 class SmallBuffers final : public datapath::Datapath {
@@ -36,8 +36,6 @@ class SmallBuffers final : public datapath::Datapath {
   std::string describe() const override { return loop_->describe(); }
 
  private:
-  static constexpr uint32_t kRoom = 2 * kAtOnce;  // packets: requests, and the answers to those before them
-
   const std::unique_ptr<datapath::MemDatapath> loop_;
 };
 
