@@ -2,10 +2,11 @@
 // in the order in which they were sent [MRC-RSP-15]. Programs for verbs overwrite one place by several writes, and poll
 // memory for a later write before they read what an earlier one brought.
 //
-// A payload is copied once more than where packets are written on arrival. The copies come from a pool that all QPs of
-// an engine share, so that those of the last reordering are still in the processor's cache. Alternative: to write on
-// arrival and skip what a later packet has written already. That keeps what memory contains in the end, for a search
-// among the later packets, but not the order in which it appears.
+// A payload is copied once more than where packets are written on arrival. The copies, and the places where they wait,
+// come from a pool that all QPs of an engine share: those of the last reordering are still in the processor's cache,
+// and a QP without early payloads has none. Alternative: to write on arrival and skip what a later packet has written
+// already. That keeps what memory contains in the end, for a search among the later packets, but not the order in which
+// it appears.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,8 @@ struct EarlyPayload {
 
 class EarlyPayloadPool {
  public:
+  using Window = std::vector<std::unique_ptr<EarlyPayload>>;  // places by sequence number, empty ones are null
+
   // Throws std::bad_alloc.
   std::unique_ptr<EarlyPayload> take() {
     if (free_.empty()) {
@@ -40,11 +43,27 @@ class EarlyPayloadPool {
     if (free_.size() < kMaxKept) free_.push_back(std::move(payload));
   }
   size_t kept() const { return free_.size(); }
+  // Of empty places. Throws std::bad_alloc.
+  Window take_window(size_t places) {
+    if (windows_.empty() || windows_.back().size() != places) {
+      windows_.reserve(kMaxWindowsKept);
+      return Window(places);
+    }
+    Window last = std::move(windows_.back());
+    windows_.pop_back();
+    return last;
+  }
+  void give_window(Window window) {
+    if (windows_.size() < kMaxWindowsKept) windows_.push_back(std::move(window));
+  }
+  size_t windows_kept() const { return windows_.size(); }
 
   static constexpr size_t kMaxKept = 1024;  // 4 MiB
+  static constexpr size_t kMaxWindowsKept = 16;
 
  private:
   std::vector<std::unique_ptr<EarlyPayload>> free_;
+  std::vector<Window> windows_;
 };
 
 class EarlyPayloads {
@@ -58,7 +77,7 @@ class EarlyPayloads {
 
   // A copy for put(), and room for a window of packets, a power of two. Throws std::bad_alloc.
   std::unique_ptr<EarlyPayload> copy(uint64_t va, Key rkey, const uint8_t* bytes, uint32_t n, uint32_t window) {
-    if (waiting_.empty()) waiting_.resize(window);
+    if (waiting_.empty()) waiting_ = pool_.take_window(window);
     std::unique_ptr<EarlyPayload> made = pool_.take();
     made->va = va;
     made->rkey = rkey;
@@ -74,20 +93,16 @@ class EarlyPayloads {
   std::unique_ptr<EarlyPayload> take(uint64_t seq) {
     if (count_ == 0) return nullptr;
     std::unique_ptr<EarlyPayload> found = std::move(waiting_[seq & (waiting_.size() - 1)]);
-    if (found != nullptr) --count_;
+    if (found != nullptr && --count_ == 0) pool_.give_window(std::move(waiting_));
     return found;
   }
   void give_back(std::unique_ptr<EarlyPayload> payload) { pool_.give(std::move(payload)); }
   // Those that wait are not written any more.
   void clear() {
-    if (count_ == 0) return;
     for (auto& payload : waiting_)
       if (payload != nullptr) pool_.give(std::move(payload));
     count_ = 0;
-  }
-  void reset() {
-    clear();
-    waiting_.clear();
+    if (!waiting_.empty()) pool_.give_window(std::move(waiting_));
   }
 
   void check() const {
@@ -101,7 +116,7 @@ class EarlyPayloads {
 
  private:
   EarlyPayloadPool& pool_;
-  std::vector<std::unique_ptr<EarlyPayload>> waiting_;  // by sequence number
+  EarlyPayloadPool::Window waiting_;  // without places while nothing waits
   uint32_t count_ = 0;
   bool enabled_ = false;
   mutable InvariantPace pace_;

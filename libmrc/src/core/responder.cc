@@ -34,7 +34,7 @@ void Responder::reset() {
   received_.reset();
   messages_.reset();
   mailbox_content_.reset();
-  early_.reset();
+  early_.clear();
   imms_.reset();
   recv_queue_.reset();
   sacks_.reset();

@@ -78,10 +78,31 @@ TEST_F(EarlyPayloadsTest, ClearedOnesDoNotWaitAnyMore) {
   early_.check();
 }
 
-// The next window may be wider.
-TEST_F(EarlyPayloadsTest, AResetForgetsTheWindow) {
+TEST_F(EarlyPayloadsTest, places_are_the_pools_while_nothing_waits) {
+  put(1, "one");
+  put(2, "two");
+  EXPECT_NE(early_.take(1), nullptr);
+  EXPECT_EQ(pool_.windows_kept(), 0u);
+  EXPECT_NE(early_.take(2), nullptr);
+  EXPECT_EQ(pool_.windows_kept(), 1u);
+  EarlyPayloads another(&pool_);
+  const uint8_t byte = 1;
+  another.put(3, another.copy(3, Key(7), &byte, 1, kWindow));
+  EXPECT_EQ(pool_.windows_kept(), 0u);
+  EXPECT_EQ(another.take(3 + 1), nullptr);
+  another.clear();
+  EXPECT_EQ(pool_.windows_kept(), 1u);
+}
+
+TEST_F(EarlyPayloadsTest, the_pool_keeps_few_windows) {
+  for (size_t i = 0; i <= EarlyPayloadPool::kMaxWindowsKept; ++i) pool_.give_window(EarlyPayloadPool::Window(kWindow));
+  EXPECT_EQ(pool_.windows_kept(), EarlyPayloadPool::kMaxWindowsKept);
+}
+
+// Wider windows than that of the pool.
+TEST_F(EarlyPayloadsTest, the_next_window_may_be_wider) {
   put(0, "gone");
-  early_.reset();
+  early_.clear();
   const uint8_t byte = 1;
   for (uint64_t seq : {uint64_t{0}, uint64_t{kWindow}})
     early_.put(seq, early_.copy(seq, Key(7), &byte, 1, 2 * kWindow));
