@@ -2,6 +2,8 @@
 // bounds; a bit must be cleared before its place is used for the next lap.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -25,6 +27,15 @@ class RingBitmap {
     const unsigned shift = first & 63;
     if (shift == 0) return word(first);
     return (word(first) >> shift) | (word(first + 64) << (64 - shift));
+  }
+  // The first set bit of [from, end), which the window holds; end: there is none.
+  uint64_t find(uint64_t from, uint64_t end) const {
+    while (from < end) {
+      const uint64_t rest = word(from) >> (from & 63);
+      if (rest != 0) return std::min(from + static_cast<uint64_t>(std::countr_zero(rest)), end);
+      from = (from | 63) + 1;
+    }
+    return end;
   }
   void reset() { words_.assign(words_.size(), 0); }
 

@@ -143,9 +143,9 @@ class LossDetector {
     const Duration reordering = window(now, rtt, floor);
     for (Plane& p : planes_) p.tell(now, std::min(reordering / 2, host_delay_));
     Instant next = Instant::never();
-    for (uint64_t s = sent.una(); s < sent.highest_acked(); ++s) {
+    const uint64_t end = sent.highest_acked();
+    for (uint64_t s = sent.next_in_flight(sent.una(), end); s < end; s = sent.next_in_flight(s + 1, end)) {
       const TxRecord& r = sent[s];
-      if (r.acked || r.lost) continue;
       const PlaneId plane = paths.plane_of(r.ev);
       const Instant at =
           lost_at({r.sent_at, s}, rtt, reordering, plane, paths.evidence(plane, r.sent_at), host.ran_since);

@@ -52,9 +52,8 @@ class RetransmissionTimer {
       expired.any = true;
     }
     const uint64_t end = oldest_alone ? sent->una() + 1 : sent->nxt();
-    for (uint64_t s = sent->una(); s < end; ++s) {
+    for (uint64_t s = sent->next_in_flight(sent->una(), end); s < end; s = sent->next_in_flight(s + 1, end)) {
       const TxRecord& r = (*sent)[s];
-      if (r.acked || r.lost) continue;
       const PlaneEvidence evidence = paths.evidence(paths.plane_of(r.ev), r.sent_at);
       const Duration patience = std::max(interval, evidence.round_trip * 4);
       const Instant due = detector.unanswered_since(r.sent_at, patience, evidence) + patience;

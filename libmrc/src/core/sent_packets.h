@@ -30,11 +30,15 @@ class SentPackets {
     if (!open()) first_ = nxt_;
     if (open() && nxt_ - first_ > capacity()) first_ = nxt_ - capacity();
     for (uint64_t s = first_; s < nxt_; ++s) (*larger)[s] = (*window_)[s];
+    for (uint64_t s = una_; s < nxt_; ++s)
+      if (window_->in_flight().test(s)) larger->in_flight().set(s);
     close(pool);
     window_ = std::move(larger);
   }
   void close(TxWindowPool* pool) {
-    if (window_ != nullptr) pool->give(std::move(window_));
+    if (window_ == nullptr) return;
+    if (in_flight_ > 0) window_->in_flight().reset();
+    pool->give(std::move(window_));
   }
   // Number of records; only while open().
   uint32_t capacity() const { return window_->size(); }
@@ -51,6 +55,10 @@ class SentPackets {
   uint32_t in_flight() const { return in_flight_; }          // neither known to have arrived nor counted as lost
   uint32_t lost() const { return lost_; }                    // counted as lost and not retransmitted yet
   bool all_arrived() const { return una_ == nxt_; }
+  // The first packet in flight of [from, end), which are outstanding; end: there is none.
+  uint64_t next_in_flight(uint64_t from, uint64_t end) const {
+    return open() ? window_->in_flight().find(from, end) : end;
+  }
   // True if `seq` is the oldest one and is to be retransmitted because of its timeout.
   bool oldest_timed_out(uint64_t seq) const {
     if (lost_ == 0 || seq != una_) return false;
@@ -63,6 +71,7 @@ class SentPackets {
   // --- sending ---
   // The packet nxt() has been sent on that EV.
   void on_sent(Instant now, EvIndex ev, uint16_t nominal) {
+    window_->in_flight().set(nxt_);
     TxRecord& r = (*window_)[nxt_++];
     r.on_sent(now);
     r.ev = ev;
@@ -79,6 +88,7 @@ class SentPackets {
     r.nominal = nominal;
     --lost_;
     ++in_flight_;
+    window_->in_flight().set(seq);
     lost_hint_ = seq + 1;
     check();
   }
@@ -102,6 +112,7 @@ class SentPackets {
     const bool was_lost = r.lost;
     r.acked = true;
     r.lost = false;
+    window_->in_flight().clear(seq);
     --(was_lost ? lost_ : in_flight_);
     highest_acked_ = std::max(highest_acked_, seq + 1);
     return was_lost ? Arrival::kLost : Arrival::kInFlight;
@@ -121,6 +132,7 @@ class SentPackets {
     TxRecord& r = (*window_)[seq];
     r.lost = true;
     r.lost_by = by;
+    window_->in_flight().clear(seq);
     --in_flight_;
     ++lost_;
     lost_hint_ = std::min(lost_hint_, seq);
@@ -152,6 +164,7 @@ class SentPackets {
     for (uint64_t s = una_; s < nxt_; ++s) {
       const TxRecord& r = (*window_)[s];
       MRC_INVARIANT(r.sends > 0 && !(r.acked && r.lost));
+      MRC_INVARIANT(window_->in_flight().test(s) == (!r.acked && !r.lost));
       MRC_INVARIANT(!r.acked || s < highest_acked_);
       MRC_INVARIANT(!r.lost || s >= lost_hint_);
       ++(r.acked ? acked : r.lost ? lost : flying);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/bitmap.h"
 #include "base/ids.h"
 #include "base/time.h"
 #include "core/trace.h"
@@ -60,12 +61,16 @@ class TxWindow {
     uint32_t size = 64;
     while (size < packets) size *= 2;
     records_.resize(size);
+    in_flight_.resize(size);
   }
   uint32_t size() const { return static_cast<uint32_t>(records_.size()); }
   TxRecord& operator[](uint64_t seq) { return records_[seq & (records_.size() - 1)]; }
+  // Of the packets that neither have arrived nor count as lost, so that few are found fast among many that have.
+  RingBitmap& in_flight() { return in_flight_; }
 
  private:
   std::vector<TxRecord> records_;
+  RingBitmap in_flight_;
 };
 
 // Windows not in use, by size. Bounded: those beyond kKeep are freed.

@@ -40,5 +40,22 @@ TEST(RingBitmap, WindowReadsSixtyFourBitsFromAnywhere) {
   }
 }
 
+TEST(RingBitmap, the_first_set_bit_of_a_range_is_found_around_the_ring) {
+  RingBitmap b;
+  b.resize(256);
+  for (uint64_t start : {0ull, 1ull, 63ull, 64ull, 200ull, 255ull, 1000ull}) {
+    b.reset();
+    EXPECT_EQ(b.find(start, start + 256), start + 256) << start;
+    b.set(start + 70);
+    b.set(start + 255);
+    EXPECT_EQ(b.find(start, start + 256), start + 70) << start;
+    EXPECT_EQ(b.find(start + 70, start + 71), start + 70) << start;
+    EXPECT_EQ(b.find(start, start + 70), start + 70) << start;
+    EXPECT_EQ(b.find(start + 71, start + 255), start + 255) << start;
+    EXPECT_EQ(b.find(start + 71, start + 256), start + 255) << start;
+    EXPECT_EQ(b.find(start, start), start) << start;
+  }
+}
+
 }  // namespace
 }  // namespace mrc

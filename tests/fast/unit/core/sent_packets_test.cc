@@ -51,6 +51,32 @@ TEST_F(SentPacketsTest, TheOldestMovesOverWhatHasArrived) {
   EXPECT_EQ(sent_.in_flight(), 0u);
 }
 
+TEST_F(SentPacketsTest, those_in_flight_are_found_among_the_others) {
+  EXPECT_EQ(sent_.next_in_flight(0, 0), 0u);
+  send(6);
+  arrive({0, 1, 3});
+  sent_.on_lost(4, TraceTrigger::kOvertaken);
+  EXPECT_EQ(sent_.next_in_flight(2, 6), 2u);
+  EXPECT_EQ(sent_.next_in_flight(3, 6), 5u);
+  EXPECT_EQ(sent_.next_in_flight(3, 5), 5u);
+  sent_.on_sent_again(now_, 4, 3_ev, 1000);
+  EXPECT_EQ(sent_.next_in_flight(3, 6), 4u);
+  sent_.make_room(&pool_, 60, 64);  // takes more records
+  EXPECT_EQ(sent_.next_in_flight(2, 6), 2u);
+  EXPECT_EQ(sent_.next_in_flight(3, 6), 4u);
+  EXPECT_EQ(sent_.next_in_flight(5, 6), 5u);
+}
+
+// Of a queue pair that has failed.
+TEST_F(SentPacketsTest, records_with_packets_in_flight_serve_another_queue_pair) {
+  send(5);
+  sent_.close(&pool_);
+  sent_.restart(1);
+  send(1);
+  arrive({1});
+  EXPECT_EQ(sent_.next_in_flight(1, 5), 5u);
+}
+
 TEST_F(SentPacketsTest, AnArrivalTellsWhatThePacketWasTakenFor) {
   send(2);
   sent_.on_lost(0, TraceTrigger::kOvertaken);
