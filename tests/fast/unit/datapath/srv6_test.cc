@@ -160,7 +160,7 @@ TEST(Srv6Plan, says_what_is_wrong) {
       {"fc00::/32 via 0", "'0' is not a uSID"},
       {"fc00::/32 via 10000", "'10000' is not a uSID"},
       {"fc00::/32 via 1::2", "'' is not a uSID"},
-      {"fc00::/32 via 1:", "not a list"},
+      {"fc00::/32 via 1:", "'' is not a uSID"},
       {"fc00::/32 via 1:2:3:4:5:6:7:8:9:a:b:c", "not a list of 1 to 11"},
       {"fc00::/32 via {row}", "'{row}' is neither"},
       {"fc00::/32 via {plane:5}", "'{plane:5}' is neither"},
