@@ -184,11 +184,6 @@ bool Srv6Plan::may_need_segment() const {
   return false;
 }
 
-uint32_t Srv6Plan::path_count(PlaneId plane, const IpAddress& to) const {
-  const Rule* rule = find(plane, to);
-  return rule == nullptr ? 1 : static_cast<uint32_t>(rule->paths.size());
-}
-
 uint32_t Srv6Plan::max_path_count() const {
   size_t most = 1;
   for (const Plane& plane : planes_)
