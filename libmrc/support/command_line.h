@@ -1,4 +1,4 @@
-// The command line of a tool, on CLI11: --version, errors with the mistyped word and the likely one, and
+// The command line of a program, on CLI11: --version, errors with the mistyped word and the likely one, and
 // numbers with leading zeros, which CLI11 interprets as octal.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The version of this tree, the same for all tools.
+// The version of this tree, the same for all programs.
 #pragma once
 
 namespace mrc::tools {
