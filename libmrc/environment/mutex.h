@@ -92,10 +92,10 @@ class CondVar {
     condition_.wait(lock);
     (void)lock.release();
   }
-  // False when the time is over.
-  bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  // By the monotonic clock; at once where `max` is not positive. False when the time is over.
+  bool wait_for(Mutex& mutex, std::chrono::nanoseconds max) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
-    const bool in_time = condition_.wait_until(lock, deadline) == std::cv_status::no_timeout;
+    const bool in_time = condition_.wait_for(lock, max) == std::cv_status::no_timeout;
     (void)lock.release();
     return in_time;
   }

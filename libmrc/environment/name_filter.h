@@ -1,6 +1,7 @@
 // The syntax in which NCCL's variables select names (NCCL_SOCKET_IFNAME, NCCL_IB_HCA): a list separated by commas,
 // of prefixes, or of exact names when the list begins with '='; beginning with '^' (or '^=') it lists the excluded
-// names. A ":port" behind a name is accepted and ignored: an MRC device is used with all its planes.
+// names. A ":port" behind a name is accepted and ignored: an MRC device is used with all its planes. Split by hand: the
+// plugin, which NCCL loads, links no abseil.
 #pragma once
 
 #include <string>

@@ -140,7 +140,7 @@ int run(int argc, char** argv) {
   compare_command->add_option("a", path)->required();
   compare_command->add_option("b", second)->required();
   compare_command->add_option("--html", html, "also as an HTML table");
-  if (const auto status = tools::parse_command_line(&app, "mrc-sim", argc, argv)) return *status;
+  if (const auto status = support::parse_command_line(&app, "mrc-sim", argc, argv)) return *status;
 
   if (list_command->parsed()) return list(fabric);
   if (report_command->parsed()) return report(path);

@@ -171,7 +171,7 @@ std::optional<std::vector<CheckResult>> Output::gather(const ScenarioFile& file)
   sentence_ = overview_sentence(file, summaries);
   Json all;
   all["scenario"] = file.points[0].spec.name;
-  all["version"] = tools::version();
+  all["version"] = support::version();
   all["sentence"] = sentence_;
   all["checks"] = Json::array();
   for (const CheckResult& c : checks)

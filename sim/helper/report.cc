@@ -11,7 +11,7 @@
 namespace mrc::sim {
 namespace {
 
-using tools::escape_xml;
+using support::escape_xml;
 
 const char* kStyle = R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><style>
 body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:920px;color:#1d1d1f}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}

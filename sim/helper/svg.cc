@@ -10,7 +10,7 @@
 namespace mrc::sim {
 namespace {
 
-using tools::escape_xml;
+using support::escape_xml;
 
 constexpr double kWidth = 860, kHeight = 260, kLeft = 70, kTop = 30, kBottom = 42;
 constexpr size_t kColours = 8;

@@ -1,5 +1,7 @@
 #include "sim/helper/sweep.h"
 
+#include <absl/strings/str_split.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,15 +10,7 @@
 namespace mrc::sim {
 
 std::vector<std::string> split_path(const std::string& path) {
-  std::vector<std::string> parts(1);
-  for (const char c : path) {
-    if (c == '.') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
+  return absl::StrSplit(path, '.');
 }
 
 namespace {

@@ -14,7 +14,7 @@ if(MRC_SANITIZE)
   # A null pointer ends in a report of AddressSanitizer's anyway. Outside of the data path, UBSan's own checks of every
   # pointer are left out: they take a third of the time in which tests compile.
   if(MRC_SANITIZE MATCHES "address,undefined")
-    set(mrc_of_the_library "$<FILTER:$<TARGET_PROPERTY:SOURCE_DIR>,EXCLUDE,^${PROJECT_SOURCE_DIR}/(tests|tools|sim)>")
+    set(mrc_of_the_library "$<FILTER:$<TARGET_PROPERTY:SOURCE_DIR>,EXCLUDE,^${PROJECT_SOURCE_DIR}/(tests|tools|sim|libmrc/support)>")
     target_compile_options(mrc_options INTERFACE "$<$<NOT:$<BOOL:${mrc_of_the_library}>>:-fno-sanitize=null,object-size,vptr>")
   endif()
 endif()

@@ -68,7 +68,7 @@ void PanelPicture::panel(double top, double height, const std::string& title, do
 }
 
 void PanelPicture::text(double x, double y, const std::string& words, const char* attributes) {
-  body_ += "<text" + length("x", x) + length("y", y) + attributes + ">" + escape_xml(words) + "</text>\n";
+  body_ += "<text" + length("x", x) + length("y", y) + attributes + ">" + support::escape_xml(words) + "</text>\n";
 }
 
 void PanelPicture::line(double x1, double y1, double x2, double y2, const char* colour, double width) {

@@ -13,6 +13,8 @@
 #include <optional>
 #include <string>
 
+#include "result.h"
+
 namespace mrc::tools {
 
 inline constexpr double kSliceSeconds = 0.15, kMinSliceSeconds = 0.01, kMaxSliceSeconds = 60;
@@ -35,16 +37,27 @@ inline double transfer_seconds(uint64_t start_ns, uint64_t first_byte_ns, uint64
   return static_cast<double>(last_byte_ns - (one_clock ? start_ns : first_byte_ns)) * 1e-9;
 }
 
-// The length that the next line asks for; none: end of input, or *error is a sentence.
-inline std::optional<double> next_slice(double usual_s, std::string* error) {
+// The length that the next line asks for; none: end of input. EINVAL: the line is no length.
+inline Result<std::optional<double>> next_slice(double usual_s) {
   std::string line;
   if (!std::getline(std::cin, line)) return std::nullopt;
   if (line.empty()) return usual_s;
   char* end = nullptr;
   const double seconds = std::strtod(line.c_str(), &end);
   if (*end == '\0' && seconds >= kMinSliceSeconds && seconds <= kMaxSliceSeconds) return seconds;
-  *error = "'" + line + "' is not the length of a slice, 0.01 to 60 seconds";
-  return std::nullopt;
+  return invalid("'" + line + "' is not the length of a slice, 0.01 to 60 seconds");
+}
+
+// Calls measure(seconds) for each line until the end of input. EINVAL: a line is no length.
+template <typename Measure>
+Status serve_slices(Measure measure) {
+  print_slices_ready();
+  for (;;) {
+    const Result<std::optional<double>> seconds = next_slice(kSliceSeconds);
+    if (!seconds) return seconds.error();
+    if (!seconds->has_value()) return {};
+    measure(seconds->value());
+  }
 }
 
 }  // namespace mrc::tools

@@ -53,7 +53,7 @@ void declare_faults(CLI::App* fault, Options* o) {
   CLI::App* flap = kind("flap", "A link goes down and comes back, again and again; ends up", link);
   flap->add_option("--down", o->down_time, "Time that it is down, such as 50ms");
   flap->add_option("--up", o->up_time, "Time that it is up");
-  flap->add_option("-n,--count", o->count, "Number of times")->check(tools::in_range(1, 1000000));
+  flap->add_option("-n,--count", o->count, "Number of times")->check(support::in_range(1, 1000000));
   CLI::App* loss = kind("loss", "Gray loss: drops a share of the packets in silence", link);
   loss->add_option("share", o->share, "Such as 5% or 0.05; 0 lifts it")->required();
   loss->add_option("--direction", o->direction, "up: towards the T1s; down: towards the hosts")
@@ -84,7 +84,7 @@ void declare_commands(CLI::App* app, Options* o) {
   const auto builds = [&](CLI::App* c) {
     c->add_option("fabric", o->fabric, "Name of a built-in fabric, or the path of a fabric file")->required();
     c->add_option("--scale", o->scale, "Factor of the links' rates, in place of the file's: 0.01 makes 100G 1G")
-        ->check(tools::in_range(1e-6, 1000.0));
+        ->check(support::in_range(1e-6, 1000.0));
     c->add_flag("--replace", o->replace, "Rebuild a lab of that name");
   };
   builds(command("up", "Build a lab; does nothing when it is up"));
@@ -104,8 +104,8 @@ void declare_commands(CLI::App* app, Options* o) {
   trace->add_option("path", o->path,
                     "PLANE/T1, the number of an EV of the source's device, an EV as 0x0003:56938, a uSID list, or all");
   trace->add_option("--fabric", o->fabric, "Only compute, for this fabric; needs neither a lab nor root");
-  trace->add_option("-n,--count", o->count, "Probes to send")->check(tools::in_range(1, 100000));
-  trace->add_option("--wait", o->wait_ms, "Longest time to wait for them, ms")->check(tools::in_range(1, 60000));
+  trace->add_option("-n,--count", o->count, "Probes to send")->check(support::in_range(1, 100000));
+  trace->add_option("--wait", o->wait_ms, "Longest time to wait for them, ms")->check(support::in_range(1, 60000));
   declare_faults(command("fault", "Make or clear a fault"), o);
   CLI::App* render = command("render", "The same fabric as configuration of switches and hosts, or as a drawing");
   render->add_option("fabric", o->fabric, "Name of a built-in fabric, or the path of a fabric file")->required();

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   int ours = 1;
   while (ours < argc && std::strcmp(argv[ours], "--") != 0) ++ours;
   if (ours < argc) options.words.assign(argv + ours + 1, argv + argc);
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-fabric", ours, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrc-fabric", ours, argv)) return *status;
   const char* lab = mrc::environment::variable("MRC_LAB");
   if (options.lab.empty() && lab != nullptr) options.lab = lab;
   try {

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   app.add_flag("--suggest", suggest,
                "A configuration file for this host, of the interfaces that MRC_INTERFACES chooses (auto)");
   app.add_flag("--json", json, "Everything, as one JSON object");
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-info", argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrc-info", argc, argv)) return *status;
   try {
     if (suggest) {
       // What is configured is of no concern here, be it refused.

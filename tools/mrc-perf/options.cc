@@ -103,21 +103,21 @@ void add_test_options(CLI::App* group, Options* o, Given* given) {
       "Message size, for example 64K; default 1M (bw; of datagrams the path MTU), 2 (lat), 64 (rate)");
   group->add_option("--sizes", given->sizes, "Several sizes: a list 4K,1M or a sweep 4K-64M in steps of four")
       ->excludes(size_option);
-  group->add_option("--qps", o->qps, "Queue pairs")->check(tools::in_range(1U, kMaxQps))->capture_default_str();
+  group->add_option("--qps", o->qps, "Queue pairs")->check(support::in_range(1U, kMaxQps))->capture_default_str();
   group
       ->add_option("--threads", o->threads,
                    "Threads of each side, each with an equal part of the queue pairs (bw and rate); to use as many "
                    "processors, start both sides with MRC_SHARDS of that number")
-      ->check(tools::in_range(1U, kMaxThreads))
+      ->check(support::in_range(1U, kMaxThreads))
       ->capture_default_str();
   group->add_option("--depth", o->depth, "Messages in flight per queue pair; default by size")
-      ->check(tools::in_range(1U, kMaxDepth));
+      ->check(support::in_range(1U, kMaxDepth));
   group->add_option("--signal-every", o->signal_every, "Request a completion every so many messages; default by depth")
-      ->check(tools::in_range(1U, kMaxDepth));
+      ->check(support::in_range(1U, kMaxDepth));
   auto* iters = group->add_option("-n,--iters", o->iters, "Messages per queue pair")
-                    ->check(tools::in_range(uint64_t{1}, kMaxIters));
+                    ->check(support::in_range(uint64_t{1}, kMaxIters));
   group->add_option("-t,--duration", o->duration_s, "Seconds per size; default 2, with --slices 0.15")
-      ->check(tools::in_range(kMinSeconds, kMaxSeconds))
+      ->check(support::in_range(kMinSeconds, kMaxSeconds))
       ->excludes(iters);
   group->add_flag("-b,--bidirectional", o->bidirectional, "Both sides send (bw and rate)");
   group->add_option("--mtu", o->mtu, "Path MTU: payload bytes per packet; default: the maximum of both devices")
@@ -125,17 +125,17 @@ void add_test_options(CLI::App* group, Options* o, Given* given) {
   group
       ->add_option("--inline", o->inline_bytes,
                    "Messages up to this size are copied when posted; default 64 for lat and rate")
-      ->check(tools::in_range(0, kMaxInline));
+      ->check(support::in_range(0, kMaxInline));
   group->add_flag("--verify", o->verify, "Pseudo-random data, every byte compared at the receiver (bw and rate)");
   group->add_option("--seed", o->seed, "Seed of that data")
-      ->check(tools::in_range(uint64_t{0}, UINT64_MAX))
+      ->check(support::in_range(uint64_t{0}, UINT64_MAX))
       ->capture_default_str();
   auto* timeline = group
                        ->add_option("--timeline", o->timeline_ms,
                                     "Print a line each so many milliseconds: throughput, planes, EV states")
-                       ->check(tools::in_range(1, 60000));
+                       ->check(support::in_range(1, 60000));
   group->add_option("--timeout", o->timeout, "Packet timeout exponent n: 1.024 us * 2^n")
-      ->check(tools::in_range(0, kMaxTimeout));
+      ->check(support::in_range(0, kMaxTimeout));
   group->add_option(
       "--retry", given->retry,
       "Repetitions LINEAR,EXPONENTIAL before giving up, at most 7,25; 25 is for ever, the default 15 two minutes");
@@ -186,7 +186,7 @@ Options parse_options(int argc, char** argv) {
   Given given;
   auto* host = app.add_option("HOST", o.host, "Host name of the server; without it this process is the server");
   app.add_option("-p,--port", o.port, "TCP port of the server")
-      ->check(tools::in_range(1, 65535))
+      ->check(support::in_range(1, 65535))
       ->capture_default_str();
   app.add_option("-d,--device", o.device, "Device name (mrc-info lists them); default: the first");
   app.add_option("-x,--gid-index", o.gid_index, "Index of the source GID; default: 3, or the first that is not zero");
@@ -194,13 +194,13 @@ Options parse_options(int argc, char** argv) {
   app.add_flag("-q,--quiet", o.quiet, "No line per second");
   auto* persistent = app.add_flag("--persistent", o.persistent, "Server: serve one client after the other until ended");
   auto* wait = app.add_option("--wait", o.wait_s, "Client: seconds during which it tries to reach the server")
-                   ->check(tools::in_range(0.0, kMaxSeconds))
+                   ->check(support::in_range(0.0, kMaxSeconds))
                    ->capture_default_str();
 
   CLI::App* group = app.add_option_group("Test", "given to the client, which tells the server");
   add_test_options(group, &o, &given);
 
-  if (const auto status = tools::parse_command_line(&app, "mrc-perf", argc, argv)) std::exit(*status);
+  if (const auto status = support::parse_command_line(&app, "mrc-perf", argc, argv)) std::exit(*status);
   if (host->count() > 0 && o.host.empty())
     throw UsageError("HOST is empty", "name the server's host, or leave the word out to start the server");
   if (!given.size.empty()) o.sizes = {parse_size(given.size)};

@@ -171,11 +171,10 @@ class Session {
 
   // Of the client: from its standard input, passed on to the server.
   std::optional<double> asked_slice() {
-    std::string error;
-    const std::optional<double> seconds = tools::next_slice(o_.duration_s, &error);
-    if (!error.empty()) throw UsageError(error, "write a number of seconds on each line, or nothing");
-    oob_.send({{"slice", seconds.value_or(0)}});
-    return seconds;
+    const Result<std::optional<double>> seconds = tools::next_slice(o_.duration_s);
+    if (!seconds) throw UsageError(seconds.error().text, "write a number of seconds on each line, or nothing");
+    oob_.send({{"slice", seconds->value_or(0)}});
+    return *seconds;
   }
 
   std::optional<double> announced_slice() {

@@ -50,7 +50,6 @@ class EgressPort {
   void set_rate(double bps);  // from the next frame on; 0: no limit
   double rate() const { return rate_; }
   int64_t queued_bytes() const { return queue_.data().bytes(); }
-  int64_t trimmed_bytes() const { return queue_.trimmed().bytes(); }
   const QueueConfig& queue() const { return q_; }
   const PortCounters& counters() const { return counters_; }
 

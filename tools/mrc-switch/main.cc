@@ -103,14 +103,14 @@ int main(int argc, char** argv) {
   runs->add_option("--socket", o.socket, "Path of the control socket (default /run/mrc-switch-NODE.sock)");
   runs->add_option("--tick", o.tick_us, "Sends at most every so many microseconds; 0: by the ports' rates, 50 to 250")
       ->capture_default_str()
-      ->check(mrc::tools::in_range(0.0, 10000.0));
+      ->check(mrc::support::in_range(0.0, 10000.0));
   CLI::App* shows = app.add_subcommand("show", "Counters and queues of running switches");
   shows->add_option("node", o.nodes, "Only these");
   shows->add_option("-l,--lab", o.lab, "Name of the lab, else that of MRC_LAB");
   shows->add_option("--socket", o.socket, "One switch, by its control socket");
   shows->add_flag("--json", o.json, "A list of JSON objects");
   app.footer(kMore);
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-switch", argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrc-switch", argc, argv)) return *status;
   if (const char* lab = mrc::environment::variable("MRC_LAB"); o.lab.empty() && lab != nullptr) o.lab = lab;
   try {
     return runs->parsed() ? run(o) : show(o);

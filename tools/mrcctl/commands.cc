@@ -83,7 +83,7 @@ void add_show_commands(CLI::App* app, Common* common, Commands* commands) {
   auto rounds = std::make_shared<uint64_t>(0);
   add_device(watch, &o->device);
   watch->add_option("--interval", *interval, "Seconds")
-      ->check(mrc::tools::in_range(0.1, 3600.0))
+      ->check(mrc::support::in_range(0.1, 3600.0))
       ->capture_default_str();
   watch->add_option("--rounds", *rounds, "Number of updates; 0: until interrupted")->capture_default_str();
   (*commands)[watch] = [=] {
@@ -142,7 +142,7 @@ void add_deny_commands(CLI::App* ev, Common* common, Commands* commands) {
                                      "entry of a profile"
                                    : "Remove a deny, by the same options");
     add_device(command, &d->device);
-    command->add_option("--plane", d->plane, "Of this plane (port), from 1")->check(mrc::tools::in_range(1, 32));
+    command->add_option("--plane", d->plane, "Of this plane (port), from 1")->check(mrc::support::in_range(1, 32));
     command->add_option("--ev", d->ev, "EV on the wire: source port 49152, flow label 0x0003, or 0x0003:49152");
     command->add_option("--via", d->via, "Paths over these uSIDs in a row: f101 (a switch), f101:e102 (a link)");
     command->add_option("--to", d->to, "Towards peers with an address below this prefix");
@@ -182,7 +182,7 @@ void add_port_commands(CLI::App* app, Common* common, Commands* commands) {
   for (bool up : {true, false}) {
     CLI::App* command = add(port, up ? "up" : "down",
                             up ? "Use a port again, in all processes" : "Stop using a port, in all processes");
-    command->add_option("port", *number, "From 1")->required()->check(mrc::tools::in_range(1, 32));
+    command->add_option("port", *number, "From 1")->required()->check(mrc::support::in_range(1, 32));
     add_device(command, device.get());
     (*commands)[command] = [=] { return set_port(common->socket, *device, *number, up, common->json); };
   }
@@ -203,18 +203,18 @@ void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
   CLI::App* probe = add(app, "probe", "Probe every path to the given peers; exit 1 if one does not answer");
   probe->add_option("peer", o->peers, "GIDs")->required();
   add_device(probe, &o->device);
-  probe->add_option("--port", o->ports, "Only from these ports")->check(mrc::tools::in_range(1, 32));
+  probe->add_option("--port", o->ports, "Only from these ports")->check(mrc::support::in_range(1, 32));
   probe->add_option("--ev", o->ev, "Only this EV: source port 49152, flow label 0x0003, or 0x0003:49152");
   probe->add_option("--count", o->count, "Probes of each path")
-      ->check(mrc::tools::in_range(1u, 100000u))
+      ->check(mrc::support::in_range(1u, 100000u))
       ->capture_default_str();
   probe->add_option("--loss", o->loss, "A path that loses a larger part of them is bad")
-      ->check(mrc::tools::in_range(0.0, 1.0))
+      ->check(mrc::support::in_range(0.0, 1.0))
       ->capture_default_str();
   probe->add_flag("--loops", o->loops, "Also there and back over the own T0 and each T1 (ev_mode srv6 and srv6_loop)");
   probe->add_option("--max", o->max_evs, "Maximum of EVs of each port; default: all");
   probe->add_option("--timeout-ms", o->timeout_ms, "Longest wait for one probe of all paths")
-      ->check(mrc::tools::in_range(1u, kMaxTimeoutMs))
+      ->check(mrc::support::in_range(1u, kMaxTimeoutMs))
       ->capture_default_str();
   (*commands)[probe] = [=] {
     o->json = common->json;
@@ -235,13 +235,13 @@ void add_probe_commands(CLI::App* app, Common* common, Commands* commands) {
                         "Command that runs another one on a host, with {host} for its name: 'ssh {host}'");
   preflight->add_option("--program", p->program, "Path of mrcctl there, else 'mrcctl'; without --run this one");
   preflight->add_option("--count", p->count, "Probes of each path")
-      ->check(mrc::tools::in_range(1u, 100000u))
+      ->check(mrc::support::in_range(1u, 100000u))
       ->capture_default_str();
   preflight->add_option("--loss", p->loss, "A path that loses a larger part of them is bad")
-      ->check(mrc::tools::in_range(0.0, 1.0))
+      ->check(mrc::support::in_range(0.0, 1.0))
       ->capture_default_str();
   preflight->add_option("--timeout-ms", p->timeout_ms, "Longest wait for one probe of all paths")
-      ->check(mrc::tools::in_range(1u, kMaxTimeoutMs))
+      ->check(mrc::support::in_range(1u, kMaxTimeoutMs))
       ->capture_default_str();
   add_device(preflight, &p->device);
   (*commands)[preflight] = [=] {

@@ -24,7 +24,7 @@ int run(int argc, char** argv) {
   mrcctl::add_show_commands(&app, &common, &commands);
   mrcctl::add_change_commands(&app, &common, &commands);
   mrcctl::add_probe_commands(&app, &common, &commands);
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrcctl", argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrcctl", argc, argv)) return *status;
   for (const auto& [parsed, command] : commands)
     if (*parsed) return command();
   return mrcctl::kBad;

@@ -27,7 +27,7 @@ int run(int argc, char** argv) {
   app.add_option("--socket", options.socket, "Unix socket to listen on; @NAME: abstract (setting mrcd_socket)");
   app.add_option("--state", options.state, "File that keeps profiles over a restart (setting state of mrcd)");
   app.add_flag("--verbose,-v", options.verbose, "Log to stderr");
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrcd", argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrcd", argc, argv)) return *status;
   mrc::mrcd::Daemon daemon;
   if (const mrc::Status started = daemon.start(options); !started) {
     std::fprintf(stderr, "mrcd: %s\n", started.error().text.c_str());

@@ -40,7 +40,7 @@ void add_filters(CLI::App* app, Options* o) {
       ->delimiter(',')
       ->check(among(mrc::log::trigger_names()));
   app->add_option("--ev", o->ev, "only this entropy value: source port 49152, flow label 0x0003, or 0x0003:49152");
-  app->add_option("--plane", o->plane, "only this plane, from 1")->check(mrc::tools::in_range(1, 32));
+  app->add_option("--plane", o->plane, "only this plane, from 1")->check(mrc::support::in_range(1, 32));
   app->add_option("--psn", o->filter.psn, "only this packet");
   app->add_option("--from", o->filter.from_ms, "milliseconds after the first event")->check(CLI::NonNegativeNumber);
   app->add_option("--to", o->filter.to_ms, "milliseconds after the first event")->check(CLI::NonNegativeNumber);
@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
   subs[2]->add_option("SECOND", o.second, "the other trace")->required();
   subs[3]->add_option("PICTURE", o.picture, "where to write it")->required();
   command("events", "all events and triggers with their meaning", events);
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrclog", argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrclog", argc, argv)) return *status;
   try {
     if (!o.qpn.empty()) o.filter.qpn = number(o.qpn, "--qp");
     if (!o.ev.empty() && !(o.filter.ev = mrc::log::parse_ev(o.ev)))
@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
     if (o.filter.from_ms >= 0 && o.filter.to_ms >= 0 && o.filter.from_ms > o.filter.to_ms)
       throw CLI::ValidationError("--from", "it is later than --to");
   } catch (const CLI::ParseError& e) {
-    return mrc::tools::report_parse_error(app, "mrclog", e);
+    return mrc::support::report_parse_error(app, "mrclog", e);
   }
   try {
     return action(o);

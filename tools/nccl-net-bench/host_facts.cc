@@ -143,7 +143,7 @@ Json host_facts(const std::string& library) {
   uname(&kernel);
   compare["kernel"] = std::string(kernel.sysname) + " " + kernel.release + " " + kernel.machine;
   compare["processors"] = std::to_string(std::thread::hardware_concurrency());
-  compare["nccl-net-bench version"] = tools::version();
+  compare["nccl-net-bench version"] = support::version();
   compare["plugin build"] = build_of(library);
   for (const char* name : {"rmem_max", "wmem_max", "netdev_max_backlog"})
     compare[std::string("net.core.") + name] = first_line(std::string("/proc/sys/net/core/") + name);

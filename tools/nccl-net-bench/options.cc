@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <absl/strings/str_split.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -71,9 +72,9 @@ size_t parse_size(const std::string& text) {
 
 // "64K,1M" or "64K-64M", by fours.
 std::vector<size_t> parse_sizes(const std::string& text) {
+  const std::vector<std::string> items = absl::StrSplit(text, ',');
   std::vector<size_t> sizes;
-  std::istringstream in(text);
-  for (std::string item; std::getline(in, item, ',');) {
+  for (const std::string& item : items) {
     const size_t dash = item.find('-');
     if (dash == std::string::npos) {
       sizes.push_back(parse_size(item));
@@ -84,8 +85,6 @@ std::vector<size_t> parse_sizes(const std::string& text) {
     for (size_t s = from; s < to; s *= 4) sizes.push_back(s);
     sizes.push_back(to);
   }
-  // One message of the interface carries its size in an int.
-  if (sizes.empty()) throw CannotRun("no size given");
   return sizes;
 }
 
@@ -101,9 +100,9 @@ std::vector<int> parse_abis(const std::string& text) {
   std::vector<int> all(std::begin(nccl_net::kVersions), std::end(nccl_net::kVersions));
   if (text == "newest") return {0};
   if (text == "all") return all;
+  const std::vector<std::string> items = absl::StrSplit(text, ',');
   std::vector<int> abis;
-  std::istringstream in(text);
-  for (std::string item; std::getline(in, item, ',');) {
+  for (const std::string& item : items) {
     const int v = atoi(item.c_str() + (item[0] == 'v' ? 1 : 0));
     if (std::find(all.begin(), all.end(), v) == all.end())
       throw CannotRun("'" + item + "' is no ABI version: " + nccl_net::version_range() + ", all, or newest");
@@ -144,30 +143,30 @@ void add_run_options(CLI::App& app, Options& o, Texts& texts) {
   app.add_option("-t,--test", o.tests, "p2p, all-reduce, all-gather, all-to-all, send-recv (comma-separated), or all")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("-r,--ranks", o.ranks, "Processes")->check(tools::in_range(1, 64))->capture_default_str();
+  app.add_option("-r,--ranks", o.ranks, "Processes")->check(support::in_range(1, 64))->capture_default_str();
   app.add_option("-s,--sizes", texts.sizes, "Sizes (64K,1M) or a sweep by fours (64K-64M)")->capture_default_str();
   app.add_option("-n,--iterations", o.iterations, "Timed runs of each size")
-      ->check(tools::in_range(1, 1000000))
+      ->check(support::in_range(1, 1000000))
       ->capture_default_str();
   app.add_option("-D,--duration", o.duration_s,
                  "Seconds for each size, in batches of --iterations that are checked one by one; an interrupt (Ctrl-C) "
                  "makes the batch under way the last")
-      ->check(tools::in_range(0.0, 86400.0));
+      ->check(support::in_range(0.0, 86400.0));
   app.add_option("-w,--warm-up", o.warm_up, "Runs before them")
-      ->check(tools::in_range(0, 1000000))
+      ->check(support::in_range(0, 1000000))
       ->capture_default_str();
   app.add_option("--abi", texts.abi,
                  "Version of the interface: " + nccl_net::version_range() + ", a list, all, or newest")
       ->capture_default_str();
   app.add_option("-d,--device", o.device, "Number of the plugin's device")
-      ->check(tools::in_range(0, 1024))
+      ->check(support::in_range(0, 1024))
       ->capture_default_str();
   app.add_option("--slice", o.slice, "Bytes of one message; larger buffers are cut (NCCL's Simple protocol: 512K)")
       ->transform(CLI::AsSizeValue(false))
-      ->check(tools::in_range(size_t{4}, size_t{1} << 30))
+      ->check(support::in_range(size_t{4}, size_t{1} << 30))
       ->capture_default_str();
   app.add_option("--depth", o.depth, "Messages in flight on a connection (NCCL's steps: 8)")
-      ->check(tools::in_range(1, NCCL_NET_MAX_REQUESTS))
+      ->check(support::in_range(1, NCCL_NET_MAX_REQUESTS))
       ->capture_default_str();
   app.add_flag("--no-check", texts.no_check, "Do not compare results");
 }
@@ -176,7 +175,7 @@ void add_comparison_options(CLI::App& app, Options& o, Texts& texts) {
   auto* against = app.add_option("--against", o.against, "A second plugin, driven by turns with the first for a ratio");
   app.add_option("--rounds", o.rounds, "With --against: runs of each")
       ->needs(against)
-      ->check(tools::in_range(1, 1000))
+      ->check(support::in_range(1, 1000))
       ->capture_default_str();
   app.add_option("--min-ratio", o.min_ratio, "With --against: fail when a bus bandwidth ratio is below this")
       ->needs(against);
@@ -223,7 +222,7 @@ void add_conformance_options(CLI::App& app, Options& o, Texts& texts) {
       ->needs(conformance);
   app.add_flag("--list", texts.list, "List the conformance cases");
   app.add_option("--death-limit", o.death_limit_s, "Seconds within which requests must fail after a peer's death")
-      ->check(tools::in_range(0.1, 3600.0))
+      ->check(support::in_range(0.1, 3600.0))
       ->capture_default_str();
 }
 
@@ -266,10 +265,10 @@ Options parse_options(int argc, char** argv) {
   add_conformance_options(app, o, texts);
   add_preflight_options(app, o);
   app.add_option("--timeout", o.limit_s, "Seconds after which a run, or one conformance case, is ended")
-      ->check(tools::in_range(1.0, 86400.0))
+      ->check(support::in_range(1.0, 86400.0))
       ->capture_default_str();
   app.add_option("--json", o.json, "Write the report as JSON to this file, or - for standard output");
-  if (const auto status = tools::parse_command_line(&app, "nccl-net-bench", argc, argv)) exit(*status);
+  if (const auto status = support::parse_command_line(&app, "nccl-net-bench", argc, argv)) exit(*status);
   if (texts.list) {
     for (const Case& c : all_cases()) printf("%-28s %s\n", c.name, c.rule);
     exit(0);

@@ -1,5 +1,6 @@
 #include "rank.h"
 
+#include <absl/strings/str_split.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 #include <deque>
-#include <sstream>
 
 #include "bench.h"
 #include "conformance.h"
@@ -128,14 +128,13 @@ std::unique_ptr<Net> Rank::another() {
 }
 
 void Rank::check_preload() {
-  std::istringstream list(job_.value("preload", std::string()));
-  for (std::string part; std::getline(list, part, ':');) {  // the linker takes colons and blanks
-    std::istringstream words(part);
-    for (std::string library; words >> library;) {
-      void* const loaded = dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-      if (loaded == nullptr) throw CannotRun("the preload '" + library + "' cannot be loaded");
-      dlclose(loaded);
-    }
+  const std::string preload = job_.value("preload", std::string());
+  const std::vector<std::string> libraries =
+      absl::StrSplit(preload, absl::ByAnyChar(": \t\n"), absl::SkipEmpty());  // as the linker
+  for (const std::string& library : libraries) {
+    void* const loaded = dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (loaded == nullptr) throw CannotRun("the preload '" + library + "' cannot be loaded");
+    dlclose(loaded);
   }
 }
 

@@ -22,7 +22,7 @@ Settings from_environment() {
 
 bool Settings::shows(const char* device) const {
   if (devices == "all") return true;
-  std::istringstream names(devices);
+  std::istringstream names(devices);  // a preloaded library links no abseil
   for (std::string name; std::getline(names, name, ',');)
     if (name == device) return true;
   return false;

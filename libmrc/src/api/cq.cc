@@ -41,6 +41,16 @@ bool mrc_cq::push(uint32_t shard, const ibv_wc& wc, mrc::SendSlots* owner, uint3
   return true;
 }
 
+bool mrc_cq::push_or_overrun(uint32_t shard, const ibv_wc& wc, mrc::SendSlots* owner, uint32_t slots, bool solicited) {
+  if (push(shard, wc, owner, slots, solicited)) return true;
+  if (overrun_.exchange(true)) return false;
+  mrc_async_event event{};
+  event.element.cq = this;
+  event.event_type = IBV_EVENT_CQ_ERR;
+  context_->async.raise(event);
+  return false;
+}
+
 // A helper counts the queue before it is armed and until it is not, so that its count is never wrong for a moment.
 void mrc_cq::note_armed(uint32_t shard) {
   if ((noted_ >> shard & 1) != 0) return;

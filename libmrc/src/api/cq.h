@@ -45,6 +45,8 @@ struct mrc_cq {
 
   // False when the ring is full: the completion is lost, and the caller puts the QP in error.
   bool push(uint32_t shard, const ibv_wc& wc, mrc::SendSlots* owner, uint32_t slots, bool solicited);
+  // push(), and IBV_EVENT_CQ_ERR for the first completion that is lost. [API-CQ-6]
+  bool push_or_overrun(uint32_t shard, const ibv_wc& wc, mrc::SendSlots* owner, uint32_t slots, bool solicited);
   int take(int max, ibv_wc* out);
   // Progress of the shards whose QPs complete into this queue. A polling thread does not wait for another one.
   void progress();
@@ -58,8 +60,6 @@ struct mrc_cq {
   bool armed() const { return arm_.load(std::memory_order_relaxed) != Arm::kNot; }
   // Raises the event of an armed queue; any thread.
   void notify() { fire(true); }
-  // True the first time only: the queue is overrun.
-  bool mark_overrun() { return !overrun_.exchange(true); }
 
   mrc::api::EventState events;
   // Of a CQ for EV events; null for all others. Set before the queue is visible to other threads.

@@ -165,14 +165,7 @@ bool mrc_soft_ud_qp::on_completion(const mrc::core::Completion& c) {
     wc.vendor_err = c.solicited ? MRC_SOFT_UD_SOLICITED : 0;
   }
   mrc_cq* const cq = c.is_recv ? init_.recv_cq : init_.send_cq;
-  if (cq->push(kShard, wc, &slots_, c.is_recv ? 0 : c.slots, c.solicited)) return true;
-  if (cq->mark_overrun()) {
-    mrc_async_event event{};
-    event.element.cq = cq;
-    event.event_type = IBV_EVENT_CQ_ERR;
-    context_->async.raise(event);
-  }
-  return false;
+  return cq->push_or_overrun(kShard, wc, &slots_, c.is_recv ? 0 : c.slots, c.solicited);
 }
 
 extern "C" {

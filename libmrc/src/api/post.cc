@@ -48,33 +48,43 @@ int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc
   return 0;
 }
 
-}  // namespace
-
-extern "C" {
-
-// [API-POST-1] [API-POST-2]
-int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
-  if (qp == nullptr) return errno_value(EINVAL);
+// One request each; 0, or an errno value.
+int post_one(const ibv_send_wr& wr, mrc::Instant now, mrc_qp* qp)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
   mrc::core::Sge sges[mrc::api::kMaxSge];
+  mrc::core::SendWr send;
+  if (const int error = translate(wr, *qp, sges, &send)) return error;
+  if (!qp->slots().take(qp->cap().max_send_wr)) return ENOMEM;
+  mrc::core::Endpoint& endpoint = qp->device().endpoint();
+  const int error =
+      mrc::api::or_enomem_on_data_path(ENOMEM, [&] { return to_errno(endpoint.post_send(now, qp->engine(), send)); });
+  if (error != 0) qp->slots().release(1);
+  return error;
+}
+int post_one(const ibv_recv_wr& wr, mrc::Instant now, mrc_qp* qp)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
+  // SGEs are not used for a write with immediate, but one that is there must be one the QP was made for.
+  if (wr.num_sge < 0 || static_cast<uint32_t>(wr.num_sge) > qp->cap().max_recv_sge) return EINVAL;
+  mrc::core::Endpoint& endpoint = qp->device().endpoint();
+  return mrc::api::or_enomem_on_data_path(ENOMEM,
+                                          [&] { return to_errno(endpoint.post_recv(now, qp->engine(), wr.wr_id)); });
+}
+
+// Posts until one is refused.
+template <typename Wr>
+int post_chain(mrc_qp* qp, Wr* wr, Wr** bad_wr) {
+  if (qp == nullptr) return errno_value(EINVAL);
   mrc::device::Device& device = qp->device();
   if (device.inherited()) return mrc::api::refuse_in_child(wr, bad_wr);
   int error = 0;
   {
     const mrc::device::DeviceLock lock(device.mutex());
     const mrc::Instant now = device.now();
-    mrc::core::Endpoint& endpoint = device.endpoint();
     for (; wr != nullptr; wr = wr->next) {
-      mrc::core::SendWr send;
-      error = translate(*wr, *qp, sges, &send);
-      if (error == 0 && !qp->slots().take(qp->cap().max_send_wr)) error = ENOMEM;
+      error = post_one(*wr, now, qp);
       if (error != 0) break;
-      error = mrc::api::or_enomem_on_data_path(ENOMEM,
-                                               [&] { return to_errno(endpoint.post_send(now, qp->engine(), send)); });
-      if (error != 0) {
-        qp->slots().release(1);
-        break;
-      }
     }
+    // Also after receive requests: a write that waited for one of them is acknowledged now.
     device.transmit_locked();
   }
   if (error == 0) return 0;
@@ -82,31 +92,17 @@ int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   return errno_value(error);
 }
 
+}  // namespace
+
+extern "C" {
+
+// [API-POST-1] [API-POST-2]
+int mrc_post_send(mrc_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  return post_chain(qp, wr, bad_wr);
+}
+
 int mrc_post_recv(mrc_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
-  if (qp == nullptr) return errno_value(EINVAL);
-  mrc::device::Device& device = qp->device();
-  if (device.inherited()) return mrc::api::refuse_in_child(wr, bad_wr);
-  int error = 0;
-  {
-    const mrc::device::DeviceLock lock(device.mutex());
-    const mrc::Instant now = device.now();
-    mrc::core::Endpoint& endpoint = device.endpoint();
-    for (; wr != nullptr; wr = wr->next) {
-      // SGEs are not used for a write with immediate, but one that is there must be one the QP was made for.
-      if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > qp->cap().max_recv_sge) {
-        error = EINVAL;
-      } else {
-        error = mrc::api::or_enomem_on_data_path(
-            ENOMEM, [&] { return to_errno(endpoint.post_recv(now, qp->engine(), wr->wr_id)); });
-      }
-      if (error != 0) break;
-    }
-    // A write that waited for this receive request is acknowledged now.
-    device.transmit_locked();
-  }
-  if (error == 0) return 0;
-  if (bad_wr != nullptr) *bad_wr = wr;
-  return errno_value(error);
+  return post_chain(qp, wr, bad_wr);
 }
 
 }  // extern "C"

@@ -154,14 +154,7 @@ bool mrc_qp::on_completion(const mrc::core::Completion& c) {
     wc.opcode = IBV_WC_RDMA_WRITE;
   }
   mrc_cq* cq = c.is_recv ? init_.recv_cq : init_.send_cq;
-  if (cq->push(shard(), wc, &slots_, c.is_recv ? 0 : c.slots, c.solicited)) return true;
-  if (cq->mark_overrun()) {
-    mrc_async_event event{};
-    event.element.cq = cq;
-    event.event_type = IBV_EVENT_CQ_ERR;
-    context_->async.raise(event);
-  }
-  return false;
+  return cq->push_or_overrun(shard(), wc, &slots_, c.is_recv ? 0 : c.slots, c.solicited);
 }
 
 void mrc_qp::on_event(AsyncEvent e) {

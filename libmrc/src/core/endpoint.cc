@@ -42,10 +42,10 @@ void Endpoint::handle_timeout(Instant now) {
       parts_->prober.on_timer(now);
     } else if (n == parts_->discovery.timer()) {
       parts_->discovery.on_timer(now);
-    } else if (n->is_qp) {
-      static_cast<Qp*>(n->owner)->on_timer(now);
+    } else if (n->qp != nullptr) {
+      n->qp->on_timer(now);
     } else {
-      parts_->prober.probe_paths(now, static_cast<Peer*>(n->owner));
+      parts_->prober.probe_paths(now, n->peer);
     }
   }
 }

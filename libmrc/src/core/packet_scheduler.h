@@ -70,7 +70,6 @@ class PacketScheduler {
     if (w.first_seq == withheld_) withheld_ = UINT64_MAX;
     if (w.with_imm && w.first_seq < sent_.nxt()) --wimm_in_flight_;
   }
-  uint32_t wimm_in_flight() const { return wimm_in_flight_; }
   // The request that holds `seq`.
   const Wqe& request_of(uint64_t seq) const {
     uint64_t hint = hint_;

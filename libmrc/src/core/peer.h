@@ -45,7 +45,7 @@ struct Peer {
               &engine->rng),
         meter(engine->config.congestion.line_rate_bps, engine->config.congestion.base_rtt),
         mtu{{std::min<size_t>(engine->config.planes.size(), 32), engine->config.ev_probe_interval}} {
-    timer.owner = this;
+    timer.peer = this;
   }
 
   // True if this is an address of the peer.

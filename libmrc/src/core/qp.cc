@@ -10,8 +10,7 @@
 namespace mrc::core {
 
 Qp::Qp(const QpServices& s, const QpInit& init) : QpContext(s, init), requester(this), responder(this) {
-  timer.owner = this;
-  timer.is_qp = true;
+  timer.qp = this;
   requester.init(init.caps);
   responder.init(init.caps);
 }

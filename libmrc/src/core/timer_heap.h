@@ -13,12 +13,16 @@
 
 namespace mrc::core {
 
+class Qp;
+struct Peer;
+
 struct TimerNode {
   Instant deadline = Instant::never();  // the owner's deadline
   Instant key = Instant::never();       // its key in the heap, never later than deadline
   uint32_t position = UINT32_MAX;       // in the heap; UINT32_MAX: not there
-  void* owner = nullptr;
-  bool is_qp = false;
+  // The owner, one of both; neither: a part of the engine, which compares the node with its own.
+  Qp* qp = nullptr;
+  Peer* peer = nullptr;
 };
 
 class TimerHeap {

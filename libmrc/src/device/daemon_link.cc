@@ -27,7 +27,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kWaiting = -1;
-constexpr std::chrono::seconds kReplyTimeout(3);                     // for an answer
+constexpr Duration kReplyTimeout = Duration::seconds(3);             // for an answer
 constexpr Duration kFinalSendTimeout = Duration::milliseconds(200);  // for a daemon that does not read, at the end
 constexpr size_t kMaxQueued = size_t{1} << 24;                       // a daemon that does not read is considered dead
 constexpr size_t kMaxLine = size_t{1} << 26;
@@ -169,8 +169,9 @@ int DaemonLink::request(Json message) {
   message["request"] = id;
   answers_[id] = kWaiting;
   queue(message.dump(-1, ' ', false, Json::error_handler_t::replace));
-  const auto deadline = std::chrono::steady_clock::now() + kReplyTimeout;
-  while (answers_[id] == kWaiting && answered_.wait_until(mutex_, deadline)) {
+  const Instant deadline = clock_now() + kReplyTimeout;
+  while (answers_[id] == kWaiting &&
+         answered_.wait_for(mutex_, std::chrono::nanoseconds((deadline - clock_now()).ns()))) {
   }
   const int answer = answers_[id];
   answers_.erase(id);

@@ -1,21 +1,25 @@
 // The helper thread: makes progress while the application does not (spec/clients.md rule 1; spec/architecture.md,
 // decision 8).
 //
-// It sleeps in the kernel until a packet arrives, a timer of the engine is due or another thread wakes it, then serves.
-// While the application polls it would only interfere: two threads would alternate on one lock, and each arriving
-// packet would cost a wake-up. So when the application has polled within `idle`, or is polling, it
-// parks: it sleeps for `park` without watching the sockets, longer while this continues, on a timer that polls push
-// ahead when it is about to expire. To look itself would take the processor from the polling thread, at 2 % of the
-// round trips of a ping-pong on two cores; but a push costs up to 10 us in a virtual machine, so there is one for each
-// nap. An application that stops polling is thus taken over from after idle and four times park at the latest. `idle`
-// covers the time for which a polling thread may wait for a processor: four ranks on two cores lost a seventh of their
-// bandwidth to helpers with 100 us, eight ranks a third. A thread that sleeps in a completion channel cannot poll:
-// while a CQ is armed, or was within the last `park`, it serves.
+// Serving, it sleeps on the datapath's descriptors and the engine's timer, and makes progress when one of them is due.
+// Parked, it leaves them to the application and sleeps on a nap timer. The first row that applies decides:
 //
-// A thread that waits in a call of this library stands in for it: it sleeps on the same descriptors, so that a packet
-// costs one wake-up and not two (StandIn). Meanwhile the helper parks, and for `park` afterwards; it serves beside the
-// stand-in while another thread waits, or a CQ is armed that one may wait for. A stand-in must come back: while one
-// sleeps there need not be a nap.
+//   a stand-in sleeps, or slept within `park`   parks; serves while another thread waits, or a CQ that one may wait for
+//                                               is armed
+//   a CQ is armed, or was within `park`         serves: a thread that sleeps in a completion channel does not poll
+//   the application polled within `idle`        parks: two threads would alternate on one lock, and each packet would
+//                                               cost a wake-up
+//   none of these                               serves
+//
+// A nap lasts `park`, and up to four times that while the polling continues. Polls push it ahead when it is about to
+// expire: to look itself, the helper would take the processor from the polling thread (2 % of the round trips of a
+// ping-pong on two cores). A push costs up to 10 us in a virtual machine, so there is one for each nap. The helper
+// takes over `idle` and four times `park` after the last poll at the latest. `idle` covers the time for which a polling
+// thread may wait for a processor: with 100 us four ranks on two cores lost a seventh of their bandwidth, eight a
+// third.
+//
+// A stand-in (StandIn) is a thread that waits in a call of this library on the same descriptors, so that a packet costs
+// one wake-up and not two. It must come back, so while one sleeps there need not be a nap.
 #pragma once
 
 #include <poll.h>

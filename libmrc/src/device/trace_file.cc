@@ -149,7 +149,7 @@ void TraceFile::run() {
   for (bool ending = false; !ending;) {
     {
       const MutexLock lock(mutex_);
-      if (!ending_) wake_.wait_until(mutex_, std::chrono::steady_clock::now() + kPause);
+      if (!ending_) wake_.wait_for(mutex_, kPause);
       ending = ending_;
     }
     if (!ending) drain();

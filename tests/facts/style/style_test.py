@@ -1,7 +1,8 @@
 """Layering and cleanliness of the tree, from the list of files in git (or the folder where there is no git).
 
 usage: style_test.py SOURCE_DIR
-Every complaint names file and line. Rules are functions below; each takes (path, lines) and yields (line, text).
+Every complaint names file and line. Rules are functions below; each takes (path, lines) and yields (line, text), but for
+arrows(), which looks at the whole tree.
 """
 import os
 import re
@@ -25,7 +26,7 @@ MAX_FUNCTION = 70
 MAX_MEMBERS = 15
 TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "libmrc", "nccl-plugin", "sim", "spec", "tests", "tools", "verbs-shim"}
 # Outside libmrc these may look below the public headers: the simulator and the switch, tests, and tools that decode or replay.
-INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/dev/wire-tables/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/", "tools/lib/")
+INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/dev/wire-tables/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/")
 
 AMBIENT_HEADERS = re.compile(
     r"#\s*include\s*<(chrono|ctime|time\.h|sys/time\.h|random|thread|mutex|shared_mutex|condition_variable|future|pthread\.h|"
@@ -89,6 +90,34 @@ def check_layers(path, lines):
             other = match.group(1).split("/")[0]
             if other in LAYERS and other != layer and other not in LAYERS[layer]:
                 yield number, f"layer {layer} includes {match.group(1)}, which is not below it"
+
+
+# Which top-level folders one includes besides itself. tests includes all, and so does sim/test.
+ARROWS = {
+    "libmrc": (),
+    "nccl-plugin": ("libmrc",),
+    "sim": ("libmrc",),
+    "tools": ("libmrc", "nccl-plugin", "sim", "verbs-shim"),
+    "verbs-shim": ("libmrc",),
+}
+
+
+def arrows(tree):
+    """`tree`: path -> lines. (path, line, text) of each include of a header that only other top-level folders have."""
+    holders = {}
+    for path in tree:
+        if path.endswith(".h"):
+            holders.setdefault(os.path.basename(path), []).append(path)
+    for path, lines in sorted(tree.items()):
+        top = path.split("/")[0]
+        if top not in ARROWS or path.startswith("sim/test/") or not path.endswith((".h", ".cc", ".c")):
+            continue
+        for number, line in enumerate(lines, 1):
+            match = LOCAL_INCLUDE.match(line)
+            name = match.group(1) if match else ""
+            found = {holder.split("/")[0] for holder in holders.get(os.path.basename(name), ()) if f"/{holder}".endswith(f"/{name}")}
+            if found and not found & {top, *ARROWS[top]}:
+                yield path, number, f"{top} includes {name}, which is in {' and '.join(sorted(found))}"
 
 
 def check_ambient(path, lines):
@@ -312,12 +341,18 @@ def self_test():
         assert len(found) == expected[path], (path, found)
     for path, lines in good.items():
         assert not complaints(path, lines), (path, complaints(path, lines))
+    headers = {path: [] for path in ("libmrc/support/both.h", "tools/lib/both.h", "tools/lib/xml.h", "sim/queue/rules.h", "tests/harness/text.h")}
+    reader = {"sim/helper/a.cc": ['#include "both.h"', '#include "rules.h"', '#include "nowhere.h"'], "sim/test/a.cc": ['#include "xml.h"'],
+              "tools/mrcd/a.cc": ['#include "sim/queue/rules.h"', '#include "xml.h"']}
+    assert not list(arrows({**headers, **reader})), list(arrows({**headers, **reader}))
+    for path, name in (("sim/helper/b.cc", "xml.h"), ("libmrc/src/api/b.cc", "sim/queue/rules.h"), ("tools/mrcd/b.cc", "harness/text.h")):
+        assert len(list(arrows({**headers, path: [f'#include "{name}"']}))) == 1, path
 
 
 def main():
     self_test()
     root = os.path.abspath(sys.argv[1])
-    count = looked = 0
+    tree = {}
     for path in sorted(files(root)):
         if path.startswith("spec/vectors/") or "/corpus/" in path:
             continue
@@ -326,12 +361,10 @@ def main():
                 lines = source.read().split("\n")
         except UnicodeDecodeError:
             continue
-        looked += 1
-        for number, text in complaints(path, lines):
-            print(f"{path}:{number}: {text}")
-            count += 1
-    print(f"{looked} files looked at, {count} complaints")
-    return 1 if count or not looked else 0
+        tree[path] = lines
+    found = [(path, number, text) for path, lines in tree.items() for number, text in complaints(path, lines)]
+    found += arrows(tree)
+    return conclude([f"{path}:{number}: {text}" for path, number, text in found], len(tree), "files")
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
   on->excludes(off)->excludes(by_hand);
   off->excludes(by_hand);
   app.add_option("--first", keep, "how many differences to print")->capture_default_str();
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-nscc-replay", argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrc-nscc-replay", argc, argv)) return *status;
 
   std::ifstream opened;
   if (file != "-") {

@@ -155,12 +155,9 @@ int run_client(const Options& options) {
     print(options, client.run(options.seconds));
     return 0;
   }
-  mrc::tools::print_slices_ready();
-  std::string error;
-  while (const auto seconds = mrc::tools::next_slice(mrc::tools::kSliceSeconds, &error))
-    print(options, client.run(*seconds));
+  const mrc::Status ended = mrc::tools::serve_slices([&](double seconds) { print(options, client.run(seconds)); });
   errno = 0;
-  if (!error.empty()) fail(error);
+  if (!ended) fail(ended.error().text);
   return 0;
 }
 

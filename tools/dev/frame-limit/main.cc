@@ -27,21 +27,21 @@ int main(int argc, char** argv) {
   CLI::App* const client = app.add_subcommand("client", "Measures and prints one JSON object");
   declare_options(client, &options);
   client->add_option("--payload", options.payload, "Bytes of a frame behind 62 of headers and 48 of a message")
-      ->check(mrc::tools::in_range(1, 8000))
+      ->check(mrc::support::in_range(1, 8000))
       ->capture_default_str();
   client->add_option("--window", options.window, "Bytes in flight per plane")
-      ->check(mrc::tools::in_range(65536, 1 << 30))
+      ->check(mrc::support::in_range(65536, 1 << 30))
       ->capture_default_str();
   client->add_option("--memory", options.memory, "Bytes of memory sent from and copied into, cyclically")
-      ->check(mrc::tools::in_range(uint64_t{65536}, uint64_t{1} << 36))
+      ->check(mrc::support::in_range(uint64_t{65536}, uint64_t{1} << 36))
       ->capture_default_str();
   client->add_option("--seconds", options.seconds, "Duration")
-      ->check(mrc::tools::in_range(0.001, 86400.0))
+      ->check(mrc::support::in_range(0.001, 86400.0))
       ->capture_default_str();
   client->add_flag("--slices", options.slices,
                    "Stay up; each line on standard input, a number of seconds or empty, measures for that long and "
                    "prints one JSON line");
-  if (const auto status = mrc::tools::parse_command_line(&app, name, argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, name, argc, argv)) return *status;
   errno = 0;
   return server->parsed() ? frame_limit::run_server(options) : frame_limit::run_client(options);
 }

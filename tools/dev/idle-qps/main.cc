@@ -188,15 +188,15 @@ int main(int argc, char** argv) {
       "mrc-idle-qps");
   Options o;
   app.add_option("--qps", o.qps, "Queue pairs, rounded up to an even number; more than 65532 need MRC_SHARDS")
-      ->check(mrc::tools::in_range(2, 1000000))
+      ->check(mrc::support::in_range(2, 1000000))
       ->capture_default_str();
   app.add_option("--depth", o.depth, "Entries of the send and of the receive queue of each")
-      ->check(mrc::tools::in_range(1, 8192))
+      ->check(mrc::support::in_range(1, 8192))
       ->capture_default_str();
   app.add_option("--settle", o.settle_s, "Seconds between the last message and the measurement")
-      ->check(mrc::tools::in_range(0.0, 60.0))
+      ->check(mrc::support::in_range(0.0, 60.0))
       ->capture_default_str();
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-idle-qps", argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrc-idle-qps", argc, argv)) return *status;
   o.qps += o.qps % 2;
   try {
     std::printf("%s\n", Idle(o).measure().dump().c_str());

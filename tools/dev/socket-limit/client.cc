@@ -135,12 +135,10 @@ int run_client(const Options& o) {
     mrc::tools::print_slice(client.slice(o.seconds).dump());
     return 0;
   }
-  mrc::tools::print_slices_ready();
-  std::string error;
-  while (const auto seconds = mrc::tools::next_slice(mrc::tools::kSliceSeconds, &error))
-    mrc::tools::print_slice(client.slice(*seconds).dump());
+  const mrc::Status ended =
+      mrc::tools::serve_slices([&](double seconds) { mrc::tools::print_slice(client.slice(seconds).dump()); });
   errno = 0;
-  if (!error.empty()) fail(error);
+  if (!ended) fail(ended.error().text);
   return 0;
 }
 

@@ -8,7 +8,7 @@ constexpr const char* kAbout =
 
 void declare_address(CLI::App* to, socket_limit::Options* o) {
   to->add_option("--addr", o->address, "Server's address")->capture_default_str();
-  to->add_option("--port", o->port, "TCP port")->check(mrc::tools::in_range(1, 65535))->capture_default_str();
+  to->add_option("--port", o->port, "TCP port")->check(mrc::support::in_range(1, 65535))->capture_default_str();
 }
 
 }  // namespace
@@ -24,13 +24,13 @@ int main(int argc, char** argv) {
       app.add_subcommand("client", "Measures and prints one JSON line: bytes, seconds, CPU seconds");
   declare_address(client, &o);
   client->add_option("--streams", o.streams, "TCP connections")
-      ->check(mrc::tools::in_range(1U, socket_limit::kMaxStreams))
+      ->check(mrc::support::in_range(1U, socket_limit::kMaxStreams))
       ->capture_default_str();
   client->add_option("--size", o.size, "Bytes of a message")
-      ->check(mrc::tools::in_range(uint64_t{1}, socket_limit::kMaxSize))
+      ->check(mrc::support::in_range(uint64_t{1}, socket_limit::kMaxSize))
       ->capture_default_str();
   auto* seconds = client->add_option("--seconds", o.seconds, "Duration")
-                      ->check(mrc::tools::in_range(0.01, 86400.0))
+                      ->check(mrc::support::in_range(0.01, 86400.0))
                       ->capture_default_str();
   client->add_flag("--latency", o.latency, "Ping-pong of 2 bytes over one stream, both sides polling: half round trip");
   client
@@ -38,6 +38,6 @@ int main(int argc, char** argv) {
                  "Stay up; each line on standard input, a number of seconds or empty, measures for that long and "
                  "prints one JSON line")
       ->excludes(seconds);
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-socket-limit", argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrc-socket-limit", argc, argv)) return *status;
   return server->parsed() ? socket_limit::run_server(o) : socket_limit::run_client(o);
 }

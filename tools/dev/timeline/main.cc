@@ -46,7 +46,7 @@ int run(int argc, char** argv) {
   app.add_option("PICTURE.svg", picture, "The picture to write")->required();
   app.add_option("FROM TO LABEL", shaded,
                  "Shades a stretch of time, in seconds, for example an injected fault; several may follow");
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-timeline", argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrc-timeline", argc, argv)) return *status;
   const mrc::Result<std::string> text = mrc::read_text_file(file, kMaxReport);
   if (!text) {
     std::fprintf(stderr, "mrc-timeline: cannot read %s: %s\n", file.c_str(), text.error().text.c_str());

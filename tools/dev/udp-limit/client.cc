@@ -278,12 +278,10 @@ std::string slice_line(const Options& o, const Result& r) {
 }
 
 int run_slices(Client* client, const Options& o) {
-  mrc::tools::print_slices_ready();
-  std::string error;
-  while (const auto seconds = mrc::tools::next_slice(mrc::tools::kSliceSeconds, &error))
-    mrc::tools::print_slice(slice_line(o, client->run(*seconds)));
+  const mrc::Status ended =
+      mrc::tools::serve_slices([&](double seconds) { mrc::tools::print_slice(slice_line(o, client->run(seconds))); });
   errno = 0;
-  if (!error.empty()) fail(error);
+  if (!ended) fail(ended.error().text);
   return 0;
 }
 

@@ -13,28 +13,28 @@ void declare_options(CLI::App* to, udp_limit::Options* o) {
       ->delimiter(',')
       ->capture_default_str();
   to->add_option("--port", o->port, "UDP port of plane 1, the others follow")
-      ->check(mrc::tools::in_range(1, 65000))
+      ->check(mrc::support::in_range(1, 65000))
       ->capture_default_str();
   to->add_option("--planes", o->planes, "Sockets at the receiver")
-      ->check(mrc::tools::in_range(1, 32))
+      ->check(mrc::support::in_range(1, 32))
       ->capture_default_str();
   to->add_option("--sources", o->sources, "Sending sockets per plane")
-      ->check(mrc::tools::in_range(1, 1024))
+      ->check(mrc::support::in_range(1, 1024))
       ->capture_default_str();
   to->add_option("--size", o->size, "UDP payload of a packet in bytes: 4096 and 48 of headers")
-      ->check(mrc::tools::in_range(48, 65487))
+      ->check(mrc::support::in_range(48, 65487))
       ->capture_default_str();
   to->add_option("--burst", o->burst, "Packets per send, by GSO")
-      ->check(mrc::tools::in_range(1, 64))
+      ->check(mrc::support::in_range(1, 64))
       ->capture_default_str();
   to->add_option("--window", o->window, "Bytes in flight per plane")
-      ->check(mrc::tools::in_range(65536, 1 << 30))
+      ->check(mrc::support::in_range(65536, 1 << 30))
       ->capture_default_str();
   to->add_option("--memory", o->memory, "Bytes of memory sent from and copied into, cyclically")
-      ->check(mrc::tools::in_range(uint64_t{65536}, uint64_t{1} << 36))
+      ->check(mrc::support::in_range(uint64_t{65536}, uint64_t{1} << 36))
       ->capture_default_str();
   to->add_option("--seconds", o->seconds, "Duration")
-      ->check(mrc::tools::in_range(0.001, 86400.0))
+      ->check(mrc::support::in_range(0.001, 86400.0))
       ->capture_default_str();
   to->add_flag("--latency", o->latency, "Ping-pong of 2 bytes, both sides polling: half round trip");
   to->add_flag("--json", o->json, "One JSON object on standard output");
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   client->add_flag("--slices", options.slices,
                    "Stay up; each line on standard input, a number of seconds or empty, measures for that long and "
                    "prints one JSON line");
-  if (const auto status = mrc::tools::parse_command_line(&app, "mrc-udp-limit", argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, "mrc-udp-limit", argc, argv)) return *status;
   options.server = server->parsed();
   errno = 0;  // fail() below is about the command line
   if (options.addresses.size() != 1 && options.addresses.size() != options.planes)

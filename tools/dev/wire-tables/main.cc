@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   bool check = false;
   app.add_option("FILE", files, "Files with sections marked [wire-tables NAME] ... [end of NAME]")->required();
   app.add_flag("--check", check, "Changes nothing; status 1 when a file differs");
-  if (const auto status = mrc::tools::parse_command_line(&app, kProgram, argc, argv)) return *status;
+  if (const auto status = mrc::support::parse_command_line(&app, kProgram, argc, argv)) return *status;
   bool good = true;
   for (const std::string& file : files) good = handle(file, check) && good;
   return good ? 0 : 1;

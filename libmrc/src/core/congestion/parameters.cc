@@ -1,4 +1,6 @@
 // Parameters of an algorithm as text: "gamma=0.5, target_delay=15us".
+#include <absl/strings/str_split.h>
+
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -63,12 +65,10 @@ std::string allowed(const CongestionParameter& p) {
 
 }  // namespace
 
-Status set_congestion_parameters(std::string_view text, CongestionConfig* config) {
+Status set_congestion_parameters(const std::string& text, CongestionConfig* config) {
   const CongestionAlgorithm& algorithm = chosen_algorithm(*config);
-  constexpr std::string_view kBetween = " ,\t\n";
-  for (size_t at = 0; (at = text.find_first_not_of(kBetween, at)) != text.npos;) {
-    const std::string_view word = text.substr(at, text.find_first_of(kBetween, at) - at);
-    at += word.size();
+  const std::vector<std::string> words = absl::StrSplit(text, absl::ByAnyChar(" ,\t\n"), absl::SkipEmpty());
+  for (const std::string_view word : words) {
     const size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals);
     const CongestionParameter* found = nullptr;

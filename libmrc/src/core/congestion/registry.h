@@ -45,7 +45,7 @@ std::string congestion_algorithm_names();
 const CongestionAlgorithm& chosen_algorithm(const CongestionConfig& config);
 // "gamma=0.5, target_delay=15us": parameters of config's algorithm, separated by spaces or commas. EINVAL
 // lists the allowed ones, and some may be set already.
-Status set_congestion_parameters(std::string_view text, CongestionConfig* config);
+Status set_congestion_parameters(const std::string& text, CongestionConfig* config);
 std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfig& config, const CongestionFlow& flow,
                                                            Instant now);
 

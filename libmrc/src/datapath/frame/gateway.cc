@@ -1,6 +1,8 @@
 #include "datapath/frame/gateway.h"
 
-#include <algorithm>
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_split.h>
+
 #include <charconv>
 #include <optional>
 
@@ -39,13 +41,8 @@ std::optional<Gateway> parse_one(const std::string& text) {
 
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts;
-  size_t begin = 0;
-  while (begin <= text.size()) {
-    const size_t end = std::min(text.find_first_of(";\n", begin), text.size());
-    const size_t first = text.find_first_not_of(" \t\r", begin);
-    if (first < end) parts.push_back(text.substr(first, text.find_last_not_of(" \t\r", end - 1) - first + 1));
-    begin = end + 1;
-  }
+  for (const absl::string_view part : absl::StrSplit(text, absl::ByAnyChar(";\n"), absl::SkipWhitespace()))
+    parts.emplace_back(absl::StripAsciiWhitespace(part));
   return parts;
 }
 

@@ -30,7 +30,7 @@ class NextHops {
 
   struct Hop {
     std::optional<MacAddress> mac;
-    Instant until = Instant::from_ns(INT64_MIN);
+    Instant until = kLongAgo;
   };
   // The gateway, or the address itself when it is on the link. None: no route by this interface, or our own address.
   std::optional<IpAddress> route(const IpAddress& to);

@@ -1,5 +1,7 @@
 #include "datapath/srv6/plan.h"
 
+#include <absl/strings/str_split.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -47,13 +49,12 @@ Result<std::string> fill_holes(const std::string& text, uint32_t plane, uint32_t
 
 Result<UsidList> parse_usids(const std::string& text) {
   UsidList usids;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ':');) {
-    const std::optional<uint32_t> usid = parse_number(part, 16, 1, 0xFFFF);
-    if (!usid) return invalid("'" + part + "' is not a uSID, allowed: 1..ffff");
+  for (const absl::string_view part : absl::StrSplit(text, ':')) {
+    const std::optional<uint32_t> usid = parse_number(std::string(part), 16, 1, 0xFFFF);
+    if (!usid) return invalid("'" + std::string(part) + "' is not a uSID, allowed: 1..ffff");
     usids.push_back(static_cast<uint16_t>(*usid));
   }
-  if (!usids.empty() && text.back() != ':' && usids.size() < kMaxUsids) return usids;
+  if (usids.size() < kMaxUsids) return usids;
   return invalid("'" + text + "' is not a list of 1 to " + std::to_string(kMaxUsids - 1) + " uSIDs with ':' between");
 }
 
@@ -92,13 +93,8 @@ Result<Prefix> parse_prefix(const std::string& text, uint32_t plane) {
   return Prefix{*address, *length};
 }
 
-std::vector<std::string> lines_of(std::string text) {
-  std::replace(text.begin(), text.end(), ';', '\n');
-  std::istringstream in(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);)
-    if (line.find_first_not_of(" \t\r") != std::string::npos) lines.push_back(line);
-  return lines;
+std::vector<std::string> lines_of(const std::string& text) {
+  return absl::StrSplit(text, absl::ByAnyChar(";\n"), absl::SkipWhitespace());
 }
 
 }  // namespace
@@ -186,11 +182,6 @@ bool Srv6Plan::may_need_segment() const {
       for (const UsidList& path : rule.paths)
         if (path.size() >= kUsidsPerAddress) return true;
   return false;
-}
-
-uint32_t Srv6Plan::path_count(PlaneId plane, const IpAddress& to) const {
-  const Rule* rule = find(plane, to);
-  return rule == nullptr ? 1 : static_cast<uint32_t>(rule->paths.size());
 }
 
 uint32_t Srv6Plan::max_path_count() const {

@@ -39,8 +39,6 @@ class Srv6Plan {
   SegmentPath path(PlaneId plane, uint32_t n, const IpAddress& to) const;
   // Some list is so long that with a peer's uSID it does not fit into one address.
   bool may_need_segment() const;
-  // The number of different paths to it.
-  uint32_t path_count(PlaneId plane, const IpAddress& to) const;
   // The largest number of paths to any destination, over any plane; 1 without rules.
   uint32_t max_path_count() const;
   // Paths from this host's address `own` back to it; empty without srv6_loop.

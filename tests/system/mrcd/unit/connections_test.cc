@@ -19,8 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "fast/mrcd/reports.h"
 #include "other_user.h"
-#include "reports.h"
 
 namespace mrc::mrcd {
 namespace {

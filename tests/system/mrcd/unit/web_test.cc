@@ -6,9 +6,9 @@
 #include <future>
 #include <thread>
 
+#include "fast/mrcd/metrics_check.h"
+#include "fast/mrcd/reports.h"
 #include "http.h"
-#include "metrics_check.h"
-#include "reports.h"
 
 namespace mrc::mrcd {
 namespace {

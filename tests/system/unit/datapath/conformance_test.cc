@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <map>
 #include <set>
 
@@ -12,11 +11,6 @@
 
 namespace mrc::datapath {
 namespace {
-
-// Time as a device gives it.
-Instant now() {
-  return Instant::from_ns(std::chrono::steady_clock::now().time_since_epoch().count());
-}
 
 class Conformance : public ::testing::TestWithParam<RigKind> {
  protected:

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
@@ -13,10 +12,6 @@
 
 namespace mrc::datapath {
 namespace {
-
-Instant now() {
-  return Instant::from_ns(std::chrono::steady_clock::now().time_since_epoch().count());
-}
 
 // Two ends on one plane.
 class RawDatapath : public ::testing::Test {

@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -14,6 +15,11 @@
 #include "datapath/udp/udp_datapath.h"
 
 namespace mrc::datapath {
+
+// Time as a device gives it.
+inline Instant now() {
+  return Instant::from_ns(std::chrono::steady_clock::now().time_since_epoch().count());
+}
 
 // A received burst with its bytes copied out.
 struct Got {

@@ -1,11 +1,11 @@
 #include "datapath/dpdk/module/eal.h"
 
+#include <absl/strings/str_split.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -14,13 +14,6 @@
 namespace mrc::datapath {
 
 namespace {
-
-std::vector<std::string> split_words(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
-  return words;
-}
 
 bool chooses_processors(const std::vector<std::string>& words) {
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {
@@ -40,7 +33,7 @@ std::string one_core_anywhere() {
 }
 
 int init(const std::string& arguments) {
-  std::vector<std::string> words = split_words(arguments);
+  std::vector<std::string> words = absl::StrSplit(arguments, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
   words.insert(words.begin(), "mrc");
   if (!chooses_processors(words)) {
     words.emplace_back("--lcores");

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace mrc::tools {
+namespace mrc::support {
 
 // For the content of elements and for attributes in double quotes.
 inline std::string escape_xml(const std::string& text) {
@@ -29,4 +29,4 @@ inline std::string escape_xml(const std::string& text) {
   return out;
 }
 
-}  // namespace mrc::tools
+}  // namespace mrc::support

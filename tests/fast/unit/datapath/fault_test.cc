@@ -14,9 +14,6 @@
 namespace mrc::datapath {
 namespace {
 
-constexpr uint32_t kSegments = 15;
-constexpr uint32_t kSize = 200;
-
 struct Arrived {
   std::vector<uint8_t> bytes;
   PlaneId plane;
@@ -30,6 +27,8 @@ struct Arrived {
 
 class Fault : public ::testing::Test {
  protected:
+  static constexpr uint32_t kSegments = 15, kSize = 200;
+
   void open(const std::string& text, uint32_t depth = 1u << 20) {
     const auto plan = parse_fault(text);
     ASSERT_TRUE(plan) << plan.error().text;

@@ -1,9 +1,9 @@
 #include "version.h"
 
-namespace mrc::tools {
+namespace mrc::support {
 
 const char* version() {
   return MRC_VERSION;
 }
 
-}  // namespace mrc::tools
+}  // namespace mrc::support

@@ -6,7 +6,7 @@
 #include "base/nearest.h"
 #include "version.h"
 
-namespace mrc::tools {
+namespace mrc::support {
 
 namespace {
 
@@ -121,4 +121,4 @@ std::optional<int> parse_command_line(CLI::App* app, const std::string& name, in
   return std::nullopt;
 }
 
-}  // namespace mrc::tools
+}  // namespace mrc::support

@@ -1,4 +1,4 @@
-// The command line of a tool, on CLI11: --version, errors with the mistyped word and the likely one, and
+// The command line of a program, on CLI11: --version, errors with the mistyped word and the likely one, and
 // numbers with leading zeros, which CLI11 interprets as octal.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <system_error>
 #include <vector>
 
-namespace mrc::tools {
+namespace mrc::support {
 
 constexpr int kBadCommandLine = 2;  // exit status
 
@@ -38,4 +38,4 @@ std::optional<int> parse_command_line(CLI::App* app, const std::string& name, in
 // For what a tool finds wrong with the values itself, after parsing. Prints like the above.
 int report_parse_error(const CLI::App& app, const std::string& name, const CLI::ParseError& error);
 
-}  // namespace mrc::tools
+}  // namespace mrc::support

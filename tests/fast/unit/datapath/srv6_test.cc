@@ -69,13 +69,20 @@ std::shared_ptr<const Srv6Plan> parsed(const Srv6Plan::Text& text, uint32_t plan
   return plan ? *plan : nullptr;
 }
 
+// How many different paths the entropy values of a plane take to an address.
+size_t count_paths(const Srv6Plan& plan, PlaneId plane, const IpAddress& to) {
+  std::set<std::string> different;
+  for (uint32_t n = 0; n < 16; ++n) different.insert(plan.path(plane, n, to).destination.to_string());
+  return different.size();
+}
+
 TEST(Srv6Plan, the_example_of_the_specification) {
   auto plan = parsed(example());
   EXPECT_EQ(plan->path(0_plane, 2, ip("fcbb:bb01:201::")).destination, ip("fcbb:bb01:f103:e102:201::"));
   EXPECT_EQ(plan->path(1_plane, 0, ip("fcbb:bb02:207::")).destination, ip("fcbb:bb02:f201:e202:207::"));
   EXPECT_EQ(plan->path(0_plane, 2, ip("fcbb:bb01:102::")).destination, ip("fcbb:bb01:102::"));
-  EXPECT_EQ(plan->path_count(0_plane, ip("fcbb:bb01:201::")), 4u);
-  EXPECT_EQ(plan->path_count(0_plane, ip("fcbb:bb01:102::")), 1u);
+  EXPECT_EQ(count_paths(*plan, 0_plane, ip("fcbb:bb01:201::")), 4u);
+  EXPECT_EQ(count_paths(*plan, 0_plane, ip("fcbb:bb01:102::")), 1u);
   const std::vector<SegmentPath> loops = plan->loops(1_plane, ip("fcbb:bb02:101::"));
   ASSERT_EQ(loops.size(), 4u);
   EXPECT_EQ(loops[3].destination, ip("fcbb:bb02:f204:e201:101::"));
@@ -109,7 +116,7 @@ TEST(Srv6Plan, rules_of_one_prefix_add_their_paths) {
   text.paths = "fc00:1::/32 via a:b\nfc00:1::/32 via c\nfc00:1::/32 direct";
   auto plan = parsed(text, 1);
   const IpAddress to = ip("fc00:1:5::");
-  EXPECT_EQ(plan->path_count(0_plane, to), 3u);
+  EXPECT_EQ(count_paths(*plan, 0_plane, to), 3u);
   EXPECT_EQ(plan->path(0_plane, 0, to).destination, ip("fc00:1:a:b:5::"));
   EXPECT_EQ(plan->path(0_plane, 1, to).destination, ip("fc00:1:c:5::"));
   EXPECT_EQ(plan->path(0_plane, 2, to).destination, to);
@@ -119,7 +126,7 @@ TEST(Srv6Plan, what_no_rule_covers_goes_straight) {
   auto plan = parsed(example());
   for (const char* to : {"fcbb:bb01:300::", "::1", "127.0.0.1"}) {
     EXPECT_EQ(plan->path(0_plane, 3, ip(to)).destination, ip(to));
-    EXPECT_EQ(plan->path_count(0_plane, ip(to)), 1u);
+    EXPECT_EQ(count_paths(*plan, 0_plane, ip(to)), 1u);
   }
   EXPECT_EQ(plan->path(7_plane, 0, ip("fcbb:bb01:201::")).destination, ip("fcbb:bb01:201::"));
   EXPECT_TRUE(parsed({})->loops(0_plane, ip("fcbb:bb01:101::")).empty());
@@ -160,7 +167,7 @@ TEST(Srv6Plan, says_what_is_wrong) {
       {"fc00::/32 via 0", "'0' is not a uSID"},
       {"fc00::/32 via 10000", "'10000' is not a uSID"},
       {"fc00::/32 via 1::2", "'' is not a uSID"},
-      {"fc00::/32 via 1:", "not a list"},
+      {"fc00::/32 via 1:", "'' is not a uSID"},
       {"fc00::/32 via 1:2:3:4:5:6:7:8:9:a:b:c", "not a list of 1 to 11"},
       {"fc00::/32 via {row}", "'{row}' is neither"},
       {"fc00::/32 via {plane:5}", "'{plane:5}' is neither"},

@@ -1,9 +1,0 @@
-// The version of this tree, the same for all tools.
-#pragma once
-
-namespace mrc::tools {
-
-// Such as "1.0.1".
-const char* version();
-
-}  // namespace mrc::tools
