@@ -65,9 +65,9 @@ class LossDetector {
                     bool asked_before) {
     const Instant sent_at = sending.at;
     if (rtt.known()) {
-      if (asked_before && last_arrival_ < now && now - last_arrival_ > patience(rtt.smoothed(), rtt))
+      if (asked_before && last_arrival_ < now && now - last_arrival_ > answer_timeout(rtt.smoothed(), rtt))
         on_silence({last_arrival_, now});
-      if (now - sent_at > patience(std::max(rtt.smoothed(), usual), rtt)) resumed_ = now;
+      if (now - sent_at > answer_timeout(std::max(rtt.smoothed(), usual), rtt)) resumed_ = now;
     }
     last_arrival_ = now;
     Plane& p = planes_[plane];
@@ -126,7 +126,7 @@ class LossDetector {
       const Duration late = window + rtt.variation() * 2;
       return std::min(std::max(p.arrived_at, ran_since) + late, limited_from + std::max(round + late, kMaxSilence));
     }
-    const Duration silence = window + patience(round, rtt);
+    const Duration silence = window + answer_timeout(round, rtt);
     const Instant limited =
         std::min(std::max({sent_at, ran_since, resumed_}) + silence, limited_from + std::max(silence, kMaxSilence));
     const Duration waited = std::max(evidence.delivered_at - sent_at, Duration());
@@ -141,7 +141,7 @@ class LossDetector {
   Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration floor, const OwnHost& host,
                  const Paths& paths, const OnLost& on_lost) {
     const Duration reordering = window(now, rtt, floor);
-    for (Plane& p : planes_) p.tell(now, std::min(reordering / 2, host_delay_));
+    for (Plane& p : planes_) p.advance_settled(now, std::min(reordering / 2, host_delay_));
     Instant next = Instant::never();
     for (uint64_t s = sent.una(); s < sent.highest_acked(); ++s) {
       const TxRecord& r = sent[s];
@@ -176,8 +176,8 @@ class LossDetector {
 
  private:
   struct Plane {
-    // In steps of `pause`: what was the newest that long ago.
-    void tell(Instant now, Duration pause) {
+    // Once per `pause`: `settled` becomes what was the newest a `pause` before.
+    void advance_settled(Instant now, Duration pause) {
       if (now < settles_at) return;
       settled = settling;
       settling = newest.at;
@@ -207,7 +207,7 @@ class LossDetector {
     return time < silence_.end ? time + (silence_.end - std::max(time, silence_.begin)) : time;
   }
   // Time within which a plane that works answers.
-  Duration patience(Duration round, const RttEstimator& rtt) const {
+  Duration answer_timeout(Duration round, const RttEstimator& rtt) const {
     return round * 2 + rtt.variation() * 4 + host_delay_;
   }
   void begin_epoch(Instant now, const RttEstimator& rtt) {

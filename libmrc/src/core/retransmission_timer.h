@@ -56,8 +56,8 @@ class RetransmissionTimer {
       const TxRecord& r = (*sent)[s];
       if (r.acked || r.lost) continue;
       const PlaneEvidence evidence = paths.evidence(paths.plane_of(r.ev), r.sent_at);
-      const Duration patience = std::max(interval, evidence.round_trip * 4);
-      const Instant due = detector.unanswered_since(r.sent_at, patience, evidence) + patience;
+      const Duration timeout = std::max(interval, evidence.round_trip * 4);
+      const Instant due = detector.unanswered_since(r.sent_at, timeout, evidence) + timeout;
       if (due > now) {
         expired.next = std::min(expired.next, due);
         continue;

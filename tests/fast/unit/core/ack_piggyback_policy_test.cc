@@ -16,8 +16,8 @@ std::string talk(AckPiggybackPolicy* policy, int messages, uint32_t* msn) {
   for (int i = 0; i < messages; ++i) {
     policy->on_message();
     const Choice choice = policy->choose(++*msn);
-    choices += choice == Choice::kTakeAlong ? 'a' : '-';
-    if (choice == Choice::kTakeAlong) policy->on_sent();
+    choices += choice == Choice::kPiggyback ? 'a' : '-';
+    if (choice == Choice::kPiggyback) policy->on_sent();
   }
   return choices;
 }

@@ -297,8 +297,8 @@ TEST_F(EvHealthTableTest, WhatIsShown) {
   EXPECT_EQ(shown.ecn_marks, 1u);
   EXPECT_EQ(shown.rtt, Duration::microseconds(90));
   EXPECT_EQ(shown.losses, 1u);
-  EXPECT_EQ(table_->take_untold_losses(1_ev), 1u);
-  EXPECT_EQ(table_->take_untold_losses(1_ev), 0u);
+  EXPECT_EQ(table_->take_unreported_losses(1_ev), 1u);
+  EXPECT_EQ(table_->take_unreported_losses(1_ev), 0u);
 }
 
 // [MRC-EVS-8]

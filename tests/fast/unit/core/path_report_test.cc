@@ -89,7 +89,7 @@ class PathEvidenceTest : public PathReportTest {
  protected:
   PathEvidenceTest()
       : names_(config_.evs), links_(config_.evs), paths_(config_, names_, links_, peer_, &counters_, nullptr, &rng_) {
-    paths_.tell(this, &peer_);
+    paths_.set_sink(this, &peer_);
   }
   Counters counters_;
   Rng rng_{5};

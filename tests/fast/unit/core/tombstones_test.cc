@@ -12,13 +12,13 @@ class TombstonesTest : public BareEngine {
     tombstones_.resize(2);
     peer_ = peers_.intern(bare_peer());
   }
-  Tombstone stone(uint32_t qpn, Instant heard = Instant()) const {
+  Tombstone stone(uint32_t qpn, Instant last_request = Instant()) const {
     Tombstone t;
     t.last.qpn = Qpn(qpn);
     t.last.dest_qpn = Qpn(0x202);
     t.last.psn = Psn(7);
     t.peer = peer_;
-    t.heard = heard;
+    t.last_request = last_request;
     return t;
   }
   PeerId peer_;
