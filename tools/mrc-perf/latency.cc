@@ -19,7 +19,7 @@ constexpr uint64_t kReceiveId = 1ULL << 56;
 constexpr uint32_t kReceives = 16;
 constexpr uint64_t kWarmUp = 1000, kSliceWarmUp = 100;  // rounds
 // Time limit of the last round after the end of the duration; the server waits longer for the client's message.
-constexpr auto kLastRound = std::chrono::seconds(10), kLastWord = std::chrono::seconds(40);
+constexpr auto kLastRound = std::chrono::seconds(10), kLastMessage = std::chrono::seconds(40);
 
 }  // namespace
 
@@ -133,7 +133,7 @@ LatencyResult Latency::run(double seconds) {
   begin_ = Clock::now();
   rounds_ = UINT64_MAX;
   if (seconds != 0)
-    limit_ = begin_ + (s_.client ? kLastRound : kLastWord) +
+    limit_ = begin_ + (s_.client ? kLastRound : kLastMessage) +
              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   if (s_.client) {
     run_client(seconds);

@@ -33,7 +33,7 @@ class PathMtu {
   static constexpr uint8_t kMaxLossyRounds = 8;
   static constexpr uint8_t kFullProbes = 5;  // per round: if full packets pass occasionally, one of them is answered
   static constexpr Duration kSearchInterval = Duration::seconds(1);  // between searches of a plane
-  static constexpr uint8_t kMaxIntervalDoublings = 6;          // of a narrow plane: 64 s
+  static constexpr uint8_t kMaxIntervalDoublings = 6;                // of a narrow plane: 64 s
 
   struct Probe {
     PlaneId plane;

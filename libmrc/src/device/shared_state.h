@@ -51,10 +51,10 @@ class SharedState final : public LinkListener {
   void on_peer_released_locked(ctl::PeerReport last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // LinkListener.
-  nlohmann::json greeting() override ABSL_LOCKS_EXCLUDED(device_lock);
+  nlohmann::json registration() override ABSL_LOCKS_EXCLUDED(device_lock);
   void on_connected() override ABSL_LOCKS_EXCLUDED(device_lock);
   void on_message(const nlohmann::json& message) override ABSL_LOCKS_EXCLUDED(device_lock);
-  void on_alone() override ABSL_LOCKS_EXCLUDED(device_lock);
+  void on_daemon_absent() override ABSL_LOCKS_EXCLUDED(device_lock);
 
  private:
   void take_state(const ctl::DeviceState& state);

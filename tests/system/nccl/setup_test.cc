@@ -40,9 +40,9 @@ class Raw {
     const ssize_t n = recv(fd_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
     return n == 0 || (n < 0 && errno == ECONNRESET);
   }
-  nccl::Hello hello() const {
-    nccl::Hello h{};
-    h.magic = nccl::kHelloMagic;
+  nccl::SetupMessage request() const {
+    nccl::SetupMessage h{};
+    h.magic = nccl::kSetupMagic;
     h.version = nccl::kSetupVersion;
     h.role = nccl::Role::kSender;
     h.members = 1;
@@ -210,30 +210,30 @@ TEST_P(SetupTest, a_stranger_who_talks_nonsense_is_dropped) {
 
 TEST_P(SetupTest, a_stranger_without_the_cookie_is_dropped) {
   Raw stranger(handle_);
-  nccl::Hello hello = stranger.hello();
-  hello.cookie ^= 1;
-  stranger.say(&hello, sizeof hello);
+  nccl::SetupMessage request = stranger.request();
+  request.cookie ^= 1;
+  stranger.say(&request, sizeof request);
   EXPECT_EQ(accept_until([&] { return stranger.closed(); }), ncclSuccess);
   EXPECT_TRUE(log_has("lacks the cookie"));
   join();
 }
 
 TEST_P(SetupTest, a_hello_that_is_wrong_anywhere_is_refused) {
-  const std::function<void(nccl::Hello&)> faults[] = {
-      [](nccl::Hello& h) { ++h.version; },
-      [](nccl::Hello& h) { h.role = nccl::Role::kReceiver; },
-      [](nccl::Hello& h) { h.members = 0; },
-      [](nccl::Hello& h) { h.members = nccl::kMaxMembers + 1; },
-      [](nccl::Hello& h) { h.lanes = 0; },
-      [](nccl::Hello& h) { h.lanes = nccl::kMaxLanes + 1; },
-      [](nccl::Hello& h) { h.lane[0].member = 1; },
-      [](nccl::Hello& h) { h.member[0].mtu = 99; },
-      [](nccl::Hello& h) { h.traffic_class = nccl::kMaxTrafficClass + 1; }};
+  const std::function<void(nccl::SetupMessage&)> faults[] = {
+      [](nccl::SetupMessage& h) { ++h.version; },
+      [](nccl::SetupMessage& h) { h.role = nccl::Role::kReceiver; },
+      [](nccl::SetupMessage& h) { h.members = 0; },
+      [](nccl::SetupMessage& h) { h.members = nccl::kMaxMembers + 1; },
+      [](nccl::SetupMessage& h) { h.lanes = 0; },
+      [](nccl::SetupMessage& h) { h.lanes = nccl::kMaxLanes + 1; },
+      [](nccl::SetupMessage& h) { h.lane[0].member = 1; },
+      [](nccl::SetupMessage& h) { h.member[0].mtu = 99; },
+      [](nccl::SetupMessage& h) { h.traffic_class = nccl::kMaxTrafficClass + 1; }};
   for (const auto& fault : faults) {
     Raw peer(handle_);
-    nccl::Hello hello = peer.hello();
-    fault(hello);
-    peer.say(&hello, sizeof hello);
+    nccl::SetupMessage request = peer.request();
+    fault(request);
+    peer.say(&request, sizeof request);
     EXPECT_EQ(accept_until([&] { return peer.closed(); }), ncclSuccess);
   }
   join();
@@ -248,8 +248,8 @@ TEST_P(ShortHelloTest, silent_strangers_keep_nobody_out) {
 
 TEST_P(SetupTest, strangers_who_come_after_the_peer_keep_it_no_more_out) {
   Raw peer(handle_);
-  const nccl::Hello hello = peer.hello();
-  peer.say(&hello, sizeof hello);
+  const nccl::SetupMessage request = peer.request();
+  peer.say(&request, sizeof request);
   std::vector<Raw> strangers;  // all before accept is called
   for (int i = 0; i < 100; ++i) strangers.emplace_back(handle_);
   peer.close();
@@ -258,11 +258,11 @@ TEST_P(SetupTest, strangers_who_come_after_the_peer_keep_it_no_more_out) {
 
 TEST_P(SetupTest, a_peer_that_talks_slowly_is_understood) {
   Raw peer(handle_);
-  const nccl::Hello hello = peer.hello();
-  const auto* bytes = reinterpret_cast<const char*>(&hello);
+  const nccl::SetupMessage request = peer.request();
+  const auto* bytes = reinterpret_cast<const char*>(&request);
   void* recv = nullptr;
-  for (size_t at = 0; at < sizeof hello; at += 97) {
-    peer.say(bytes + at, std::min<size_t>(97, sizeof hello - at));
+  for (size_t at = 0; at < sizeof request; at += 97) {
+    peer.say(bytes + at, std::min<size_t>(97, sizeof request - at));
     EXPECT_EQ(net_->accept(listen_, &recv), ncclSuccess);
     EXPECT_EQ(recv, nullptr);
   }

@@ -119,7 +119,7 @@ TEST_F(EvChoiceTest, StatesAreToldWithTheLossesSince) {
   paths_.on_probe_answer(us(50), 0_ev, us(40));
   paths_.set_denied(us(60), 3_ev, true);
   EXPECT_EQ(reported_, (std::vector<Reported>{
-                       {0_ev, EvState::kAssumedBad, 2}, {0_ev, EvState::kGood, 0}, {3_ev, EvState::kDenied, 0}}));
+                           {0_ev, EvState::kAssumedBad, 2}, {0_ev, EvState::kGood, 0}, {3_ev, EvState::kDenied, 0}}));
 }
 
 }  // namespace

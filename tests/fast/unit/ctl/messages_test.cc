@@ -55,7 +55,7 @@ TEST(Messages, what_is_malformed_is_refused_by_name) {
   EXPECT_NE(refusal_of<DeviceState>(R"({"calls": [], "denies": [], "ports_down": [-1]})").find("out of range"),
             std::string::npos);
   EXPECT_NE(refusal_of<Holds>(R"({"ev": [[1]], "cc": []})"), "");
-  EXPECT_NE(refusal_of<Hello>("5"), "");
+  EXPECT_NE(refusal_of<Registration>("5"), "");
   EXPECT_NE(refusal_of<PortChange>(R"({"port": 1, "up": 1})"), "");
 }
 
