@@ -134,7 +134,7 @@ def test_slices_of_no_length():
         serves_the_next_client(server, port)
 
 
-def test_strangers_do_not_prolong_the_wait_for_a_clients_threads():
+def test_other_clients_do_not_prolong_the_wait_for_a_clients_threads():
     """A client that promises two threads and opens one connection: the server gives it up, however many others come."""
     port = ports.free()
     with Perf(["--port", port, "--quiet"]) as server, connect(port) as s:

@@ -25,7 +25,7 @@ std::string talk(AckPiggybackPolicy* policy, int messages, uint32_t* msn) {
 const std::string kFirst(AckPiggybackPolicy::kFirstPause, 'a');
 const std::string kCycle = std::string(AckPiggybackPolicy::kMaxLeftOut, '-') + 'a';
 
-TEST(AckPiggybackPolicy, AckOfEveryEighthMessageForWhoGoesOn) {
+TEST(AckPiggybackPolicy, a_peer_that_keeps_sending_gets_the_ack_of_every_eighth_message) {
   AckPiggybackPolicy policy;
   uint32_t msn = 0;
   const std::string wanted = kFirst + kCycle + kCycle + kCycle;
@@ -33,7 +33,7 @@ TEST(AckPiggybackPolicy, AckOfEveryEighthMessageForWhoGoesOn) {
 }
 
 // A peer that waits for each ACK is delayed at growing intervals.
-TEST(AckPiggybackPolicy, WhoWaitsHasItsAcksAndIsTriedEverMoreRarely) {
+TEST(AckPiggybackPolicy, a_peer_that_waits_gets_its_acks_and_is_tried_ever_more_rarely) {
   AckPiggybackPolicy policy;
   uint32_t msn = 0;
   for (int pause = AckPiggybackPolicy::kFirstPause; pause <= AckPiggybackPolicy::kLongestPause; pause *= 2) {

@@ -280,7 +280,7 @@ TEST_F(EvHealthTableTest, ObliviousSprayingMeasuresNoPlane) {
   EXPECT_EQ(table_->plane_rtt(1_plane), Duration());
 }
 
-TEST_F(EvHealthTableTest, WhatIsShown) {
+TEST_F(EvHealthTableTest, status_shows_traffic_marks_rtt_and_losses) {
   table_->on_sent(1_ev, 3, 300);
   table_->on_sent(1_ev, 1, 100);
   table_->on_ecn(1_ev);

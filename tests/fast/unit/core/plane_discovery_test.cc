@@ -112,7 +112,7 @@ TEST_F(PlaneDiscoveryTest, QuestionsAreRepeatedUntilTheTriesAreUsedUp) {
   EXPECT_EQ(queries, size_t{PendingQuery::kMaxTries});
 }
 
-TEST_F(PlaneDiscoveryTest, AnybodyIsAnswered) {
+TEST_F(PlaneDiscoveryTest, a_request_of_an_unknown_source_is_answered) {
   wire::Packet ask;
   ask.bth.opcode = wire::Opcode::kPlaneRequest;
   ask.plth = wire::Plth();

@@ -52,7 +52,7 @@ TEST_F(PortClaimsTest, on_report__ClaimsAndAsksAtOnceAndOnce) {
   EXPECT_EQ(asked(), PlaneSet());
 }
 
-TEST_F(PortClaimsTest, expire__LeavesThePlaneWhenThePatienceIsOver) {
+TEST_F(PortClaimsTest, expire__leaves_the_plane_at_the_probe_timeout) {
   report(0b1011_planes);
   asked();
   now_ = now_ + PortClaims::kProbeTimeout - kTick;

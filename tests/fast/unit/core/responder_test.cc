@@ -434,9 +434,9 @@ TEST_F(ResponderTest, QpsThatAreGoneAnswerAtALimitedRateAndThePeerAlone) {
     drain();
     EXPECT_EQ(sent(wire::Opcode::kAck).size(), 1u);
     now_ = now_ + Duration::nanoseconds(1);
-    wire::Flow stranger = inbound();
-    stranger.src = IpAddress::v4(10, 0, 0, 77);
-    receive(write_packet(0), stranger);
+    wire::Flow foreign = inbound();
+    foreign.src = IpAddress::v4(10, 0, 0, 77);
+    receive(write_packet(0), foreign);
     drain();
     EXPECT_EQ(sent(wire::Opcode::kAck).size(), 1u);
     arrive(write_packet(0));

@@ -23,7 +23,7 @@ class SentPacketsTest : public testing::Test {
   SentPackets sent_;
 };
 
-TEST_F(SentPacketsTest, WhatIsSentIsInFlight) {
+TEST_F(SentPacketsTest, sent_packets_are_in_flight) {
   EXPECT_FALSE(sent_.open());
   EXPECT_TRUE(sent_.all_arrived());
   send(3);

@@ -61,7 +61,7 @@ TEST_F(TombstonesTest, AnAnswerRepeatsTheLastAckAndNoneFollowsAtOnce) {
   EXPECT_NE(tombstones_.find(now_ + pause, 0, Qpn(0x101)), nullptr);
 }
 
-TEST_F(TombstonesTest, WhatWasAskedSinceIsRepeated) {
+TEST_F(TombstonesTest, repeat__answers_the_requests_since_that_time) {
   tombstones_.put(0, stone(0x101, Instant::from_ns(100)));
   tombstones_.put(1, stone(0x102, Instant::from_ns(200)));
   tombstones_.repeat(now_, Instant::from_ns(201));

@@ -118,7 +118,7 @@ std::string request_of(size_t bytes) {
   return "{\"request\": 1, \"do\": \"events\", \"ballast\": \"" + std::string(bytes, 'x') + "\"}\n";
 }
 
-TEST(Connections, what_is_no_socket_is_not_replaced) {
+TEST(Connections, a_file_that_is_no_socket_is_not_replaced) {
   char name[] = "/tmp/mrcd-listen-XXXXXX";
   const std::string folder = ::mkdtemp(name), path = folder + "/precious";
   std::ofstream(path) << "data";
@@ -133,7 +133,7 @@ TEST(Connections, what_is_no_socket_is_not_replaced) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Connections, a_long_line_is_for_those_who_are_trusted) {
+TEST(Connections, only_trusted_clients_may_send_a_long_line) {
   const Served served;
   if (::geteuid() == 0) {
     const Caller trusted(served);
@@ -322,7 +322,7 @@ TEST(Connections, many_requests_of_one_peer_do_not_delay_those_of_others) {
 }
 
 // The handler of an accept that has succeeded already runs afterwards.
-TEST(Connections, may_go_while_somebody_is_being_accepted) {
+TEST(Connections, can_be_destroyed_while_a_client_is_being_accepted) {
   const std::string name = "@mrcd-test-going-" + std::to_string(::getpid());
   Loop loop;
   Service service([] {});

@@ -242,7 +242,7 @@ TEST(Service, reports_come_from_those_that_answer_in_time) {
 }
 
 // One asks the processes; all who come while they answer get the next reports together.
-TEST(Service, many_who_want_reports_ask_the_processes_twice) {
+TEST(Service, many_requests_for_reports_ask_the_processes_twice) {
   Rig rig;
   const auto asked = [&] {
     return std::count_if(rig.app.heard.begin(), rig.app.heard.end(), [](const Json& m) { return m.contains("want"); });
@@ -330,7 +330,7 @@ TEST(Service, latencies_stay_when_a_process_goes_and_go_with_their_device) {
 }
 
 // [MRC-MON-9] The last figures come without a request, and a report may come too late for it.
-TEST(Service, latencies_of_reports_that_nobody_waits_for_count) {
+TEST(Service, latencies_of_unrequested_and_late_reports_count) {
   Rig rig;
   ctl::PeerReport peer;
   peer.completion = {8000, std::vector<ctl::Whole<uint64_t>>(ctl::DelayReport::kCounts)};
@@ -580,7 +580,7 @@ TEST(Service, no_user_displaces_the_events_of_others) {
   EXPECT_EQ(rig.service.events().back().user, 1002u);
 }
 
-TEST(Service, names_with_control_characters_reach_nobody) {
+TEST(Service, names_with_control_characters_are_not_passed_on) {
   Rig rig;
   const auto hello = [](const char* device, const char* program) {
     return Json{{"hello", {{"device", device}, {"program", program}, {"planes", 2}, {"ev_mode", "srv6"}, {"evs", 16}}}};

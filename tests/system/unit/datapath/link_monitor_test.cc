@@ -52,7 +52,7 @@ TEST(LinkMonitor, without_a_descriptor_it_says_so) {
   EXPECT_EQ(news.fd(), 0);
 }
 
-TEST(LinkMonitor, what_is_comes_first_then_what_changes) {
+TEST(LinkMonitor, reports_the_present_state_first_and_changes_after_it) {
   with_own_loopback([] {
     ASSERT_TRUE(set_loopback(true));
     LinkMonitor news;

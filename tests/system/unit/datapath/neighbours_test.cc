@@ -100,7 +100,7 @@ TEST(NeighbourMessage, a_solicitation) {
   EXPECT_EQ(got->mac, kOwn);
 }
 
-TEST(NeighbourMessage, an_advertisement_goes_to_who_asked) {
+TEST(NeighbourMessage, an_advertisement_goes_to_the_requester) {
   NeighbourMessage query;
   query.from = ip("fd00::1");
   query.target = ip("fd00::2");
@@ -190,7 +190,7 @@ TEST(Neighbours, an_old_one_is_used_while_it_is_asked_and_then_forgotten) {
   EXPECT_EQ(table.find(hop, now).mac, kOwn);
 }
 
-TEST(Neighbours, what_nobody_asked_for_is_not_remembered) {
+TEST(Neighbours, an_unsolicited_answer_is_not_remembered) {
   Neighbours table;
   EXPECT_FALSE(table.learn(ip("fd00::2"), kOther, Instant::from_ns(1)));
   EXPECT_EQ(table.find(ip("fd00::2"), Instant::from_ns(1)).found, Found::kAwaited);
