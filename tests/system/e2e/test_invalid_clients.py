@@ -39,11 +39,11 @@ def answer(port, said):
     """The server's answer to this before it closes."""
     with connect(port) as s:
         s.sendall(said)
-        heard = b""
+        data = b""
         while part := s.recv(65536):
-            heard += part
-    assert len(heard) >= 4 and len(heard) == 4 + struct.unpack(">I", heard[:4])[0], heard
-    return json.loads(heard[4:])
+            data += part
+    assert len(data) >= 4 and len(data) == 4 + struct.unpack(">I", data[:4])[0], data
+    return json.loads(data[4:])
 
 
 def test_one_shot_server_waits_for_a_client():

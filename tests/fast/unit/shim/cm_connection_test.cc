@@ -360,11 +360,11 @@ TEST(CmConnection, AbandonedConnectionsTellThePeer) {
     }
     if (when == 3) pair.abandon(0, client);
     if (when == 4) pair.abandon(1, server);
-    const int told = when == 1 || when == 4 ? 0 : 1;
-    EXPECT_NE(pair.until(told, when < 3 ? EventType::kRejected : EventType::kDisconnected), nullptr) << when;
-    const size_t events = pair.events[1 - told].size();
+    const int notified = when == 1 || when == 4 ? 0 : 1;
+    EXPECT_NE(pair.until(notified, when < 3 ? EventType::kRejected : EventType::kDisconnected), nullptr) << when;
+    const size_t events = pair.events[1 - notified].size();
     pair.run(30'000 * kMs);
-    EXPECT_EQ(pair.events[1 - told].size(), events) << when;  // none for who has given it up
+    EXPECT_EQ(pair.events[1 - notified].size(), events) << when;  // none for the side that has given it up
     EXPECT_EQ(pair.sides[0].connections() + pair.sides[1].connections(), 0u) << when;
   }
 }
