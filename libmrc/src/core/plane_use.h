@@ -1,7 +1,7 @@
 // PlaneUse: the usable planes towards one peer, and the reasons against the others. Sans-IO; no allocation. [MRC-EVS-5]
 // [MRC-PORT-1] [MRC-MTU-3]
 //
-//     usable() is a part of present() & local_up() without planes that are down or suspended
+//     usable() is a part of probeable(), without planes that are down or suspended
 #pragma once
 
 #include "base/planes.h"
