@@ -108,8 +108,8 @@ bool Latency::wait(uint64_t round) {
 
 void Latency::run_client(double seconds) {
   const uint64_t wanted = s_.options.iters;
-  const uint64_t most = s_.options.slices ? kSliceWarmUp : kWarmUp;
-  const uint64_t warm_up = wanted != 0 ? std::min(most, wanted / 10 + 1) : most;
+  const uint64_t max_warm_up = s_.options.slices ? kSliceWarmUp : kWarmUp;
+  const uint64_t warm_up = wanted != 0 ? std::min(max_warm_up, wanted / 10 + 1) : max_warm_up;
   const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const auto until = Clock::now() + length;
   samples_.reserve(wanted != 0 ? wanted : 1U << 20);

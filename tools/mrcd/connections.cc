@@ -242,9 +242,9 @@ void Connections::accept() {
 
 void Connections::admit(Stream::socket socket) {
   if (connections_.size() >= kMaxConnections) return;
-  const std::optional<Credentials> who = credentials_of(socket.native_handle());
-  if (!who) return;
-  const Peer peer = peer_of(*who, group_);
+  const std::optional<Credentials> credentials = credentials_of(socket.native_handle());
+  if (!credentials) return;
+  const Peer peer = peer_of(*credentials, group_);
   if (!admits(peer)) return;
   const auto connection = std::make_shared<Connection>(this, std::move(socket), peer);
   connections_.insert(connection);

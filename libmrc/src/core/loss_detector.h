@@ -102,8 +102,8 @@ class LossDetector {
     if (!rtt.known()) return std::max(kUnknown, floor);
     begin_epoch(now, rtt);
     const Duration late = late_.max();
-    const Duration most = std::max(rtt.smoothed(), arrivals_.smoothed() + arrivals_.variation() * 4);
-    const Duration needed = std::min(late + late / 2, most);
+    const Duration max = std::max(rtt.smoothed(), arrivals_.smoothed() + arrivals_.variation() * 4);
+    const Duration needed = std::min(late + late / 2, max);
     return std::max({floor, needed, epochs_ < 2 ? rtt.smoothed() : Duration()});
   }
 
@@ -161,10 +161,10 @@ class LossDetector {
   // Nothing has arrived after that time.
   bool silent_since(Instant time) const { return last_arrival_ >= Instant::never() || last_arrival_ <= time; }
   // Since when something that was sent at that time can be unanswered for its path's sake: not before the last answer
-  // that came so late that the time of rule 2 begins anew, but at most `most` later, a long silence of all planes left
+  // that came so late that the time of rule 2 begins anew, but at most `max` later, a long silence of all planes left
   // out; and not while its plane delivers what was sent before it.
-  Instant unanswered_since(Instant sent_at, Duration most, const PlaneEvidence& evidence) const {
-    return std::max({sent_at, std::min(resumed_, without_silence(sent_at) + most), evidence.delivered_at});
+  Instant unanswered_since(Instant sent_at, Duration max, const PlaneEvidence& evidence) const {
+    return std::max({sent_at, std::min(resumed_, without_silence(sent_at) + max), evidence.delivered_at});
   }
 
   void check() const { arrivals_.check(); }

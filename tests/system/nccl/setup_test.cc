@@ -27,7 +27,7 @@ class Raw {
   ~Raw() { close(); }
   Raw(Raw&& other) noexcept : handle_(other.handle_), fd_(std::exchange(other.fd_, -1)) {}
 
-  void say(const void* data, size_t size) {
+  void send_bytes(const void* data, size_t size) {
     EXPECT_EQ(send(fd_, data, size, MSG_NOSIGNAL), static_cast<ssize_t>(size));
   }
   void close() {
@@ -202,7 +202,7 @@ TEST_P(SetupTest, one_listener_serves_several_connectors) {
 
 TEST_P(SetupTest, a_client_that_sends_garbage_is_dropped) {
   Raw web(handle_);
-  web.say("GET / HTTP/1.0\r\n\r\n", 18);
+  web.send_bytes("GET / HTTP/1.0\r\n\r\n", 18);
   EXPECT_EQ(accept_until([&] { return web.closed(); }), ncclSuccess);
   EXPECT_TRUE(log_has("does not speak this protocol"));
   join();
@@ -212,7 +212,7 @@ TEST_P(SetupTest, a_client_without_the_cookie_is_dropped) {
   Raw foreign(handle_);
   nccl::SetupMessage request = foreign.request();
   request.cookie ^= 1;
-  foreign.say(&request, sizeof request);
+  foreign.send_bytes(&request, sizeof request);
   EXPECT_EQ(accept_until([&] { return foreign.closed(); }), ncclSuccess);
   EXPECT_TRUE(log_has("lacks the cookie"));
   join();
@@ -233,7 +233,7 @@ TEST_P(SetupTest, a_hello_that_is_wrong_anywhere_is_refused) {
     Raw peer(handle_);
     nccl::SetupMessage request = peer.request();
     fault(request);
-    peer.say(&request, sizeof request);
+    peer.send_bytes(&request, sizeof request);
     EXPECT_EQ(accept_until([&] { return peer.closed(); }), ncclSuccess);
   }
   join();
@@ -249,7 +249,7 @@ TEST_P(ShortHelloTest, silent_clients_do_not_block_the_peer) {
 TEST_P(SetupTest, silent_clients_after_the_peer_do_not_block_it) {
   Raw peer(handle_);
   const nccl::SetupMessage request = peer.request();
-  peer.say(&request, sizeof request);
+  peer.send_bytes(&request, sizeof request);
   std::vector<Raw> silent;  // all before accept is called
   for (int i = 0; i < 100; ++i) silent.emplace_back(handle_);
   peer.close();
@@ -262,7 +262,7 @@ TEST_P(SetupTest, a_peer_that_sends_slowly_is_accepted) {
   const auto* bytes = reinterpret_cast<const char*>(&request);
   void* recv = nullptr;
   for (size_t at = 0; at < sizeof request; at += 97) {
-    peer.say(bytes + at, std::min<size_t>(97, sizeof request - at));
+    peer.send_bytes(bytes + at, std::min<size_t>(97, sizeof request - at));
     EXPECT_EQ(net_->accept(listen_, &recv), ncclSuccess);
     EXPECT_EQ(recv, nullptr);
   }
@@ -274,7 +274,7 @@ TEST_P(SetupTest, a_peer_that_sends_slowly_is_accepted) {
 TEST_P(SetupTest, a_client_that_disconnects_is_forgotten) {
   {
     Raw foreign(handle_);
-    foreign.say("HC", 2);
+    foreign.send_bytes("HC", 2);
   }
   EXPECT_EQ(accept_until([&] { return log_has("Dropped"); }), ncclSuccess);
   join();

@@ -104,10 +104,10 @@ class Caller {
 };
 
 // Connects as an unprivileged user, by switching to that user until it is destroyed.
-class AsNobody {
+class AsOtherUser {
  public:
-  AsNobody() { EXPECT_EQ(::seteuid(other_user()), 0); }
-  ~AsNobody() { EXPECT_EQ(::seteuid(before_), 0); }
+  AsOtherUser() { EXPECT_EQ(::seteuid(other_user()), 0); }
+  ~AsOtherUser() { EXPECT_EQ(::seteuid(before_), 0); }
 
  private:
   const uid_t before_ = ::geteuid();
@@ -141,7 +141,7 @@ TEST(Connections, only_trusted_clients_may_send_a_long_line) {
     EXPECT_TRUE(trusted.send(request_of(3 << 20)));
     EXPECT_NE(trusted.line(), "");
   }
-  const AsNobody nobody;
+  const AsOtherUser other_user_now;
   const Caller peer(served);
   EXPECT_TRUE(peer.is_answered());
   EXPECT_TRUE(peer.send(request_of(900 << 10)));
@@ -183,7 +183,7 @@ TEST(Connections, no_user_takes_all) {
   const Served served;
   std::vector<std::unique_ptr<Caller>> peers;
   {
-    const AsNobody nobody;
+    const AsOtherUser other_user_now;
     for (int i = 0; i < 256; ++i) {
       peers.push_back(std::make_unique<Caller>(served));
       ASSERT_TRUE(peers.back()->is_answered());
@@ -232,7 +232,7 @@ TEST(Connections, a_connection_without_a_whole_message_is_closed_in_time) {
   ASSERT_TRUE(known.is_answered());
   std::vector<std::unique_ptr<Caller>> slow;
   {
-    const AsNobody nobody;
+    const AsOtherUser other_user_now;
     for (int i = 0; i < 256; ++i) slow.push_back(std::make_unique<Caller>(served));
   }
   ASSERT_TRUE(slow[0]->send("{\"request\": 1"));
@@ -245,7 +245,7 @@ TEST(Connections, a_connection_without_a_whole_message_is_closed_in_time) {
   EXPECT_TRUE(slow[255]->is_closed());
   EXPECT_TRUE(slow[1]->is_answered());
   EXPECT_TRUE(known.is_answered());
-  const AsNobody nobody;
+  const AsOtherUser other_user_now;
   EXPECT_TRUE(Caller(served).is_answered());
 }
 
