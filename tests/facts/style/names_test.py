@@ -14,7 +14,7 @@ TEST_CPP = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*\w+\s*,\s*(\w+)\s*\)")
 TEST_PY = re.compile(r"^\s*def test_(\w+)\(")
 PEOPLE = {"nobody", "somebody", "anybody", "everybody", "whoever", "stranger", "strangers"}
 PICTURES = {"heard": "received, learnt or reported", "patience": "timeout", "untold": "unreported", "stranger": "foreign or unknown",
-            "strangers": "foreign or unknown"}
+            "strangers": "foreign or unknown", "visitor": "client"}
 IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 
 
