@@ -112,7 +112,7 @@ struct Passed {
 };
 inline __thread Passed passed_on[kSignals.size()][kPlaces] __attribute__((tls_model("initial-exec")));
 
-inline bool came_round(const Passed& last, const siginfo_t* info, const void* frame) {
+inline bool is_repeated(const Passed& last, const siginfo_t* info, const void* frame) {
   return last.info == info && reinterpret_cast<uintptr_t>(frame) < reinterpret_cast<uintptr_t>(last.frame);
 }
 
@@ -129,7 +129,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const Action& before = found_before[kIndex][kPlace];
   Passed& passed = passed_on[kIndex][kPlace];
   const void* const frame = __builtin_frame_address(0);
-  if (came_round(passed, info, frame)) {
+  if (is_repeated(passed, info, frame)) {
     act_by_default(signal, info);
   } else if (guard == nullptr || info->si_code <= 0 || !covers(*guard, address)) {
     passed = {info, frame};

@@ -72,12 +72,12 @@ ncclResult_t Attempt::advance() {
         const Io io = socket_.finish_connect();
         if (io == Io::kFailed) return tcp_failed();
         if (io == Io::kAgain) return ncclSuccess;
-        at_ = At::kHello;
-        result = make_hello();
+        at_ = At::kRequest;
+        result = make_request();
         break;
       }
-      case At::kHello:
-        result = transferred(socket_.send_all(&hello_, sizeof hello_, &moved_), At::kAnswer);
+      case At::kRequest:
+        result = transferred(socket_.send_all(&request_, sizeof request_, &moved_), At::kAnswer);
         break;
       case At::kAnswer:
         result = transferred(socket_.receive_all(&answer_, sizeof answer_, &moved_), At::kReady);
@@ -120,21 +120,21 @@ ncclResult_t Attempt::tcp_failed() {
   return ncclSuccess;
 }
 
-ncclResult_t Attempt::make_hello() {
+ncclResult_t Attempt::make_request() {
   const Settings& settings = context_->process->settings;
   const int members = static_cast<int>(context_->process->devices.virtual_device(comm_->number()).members.size());
   const int max = std::max<int>(members, handle_.members);
   const int lanes = std::min(static_cast<int>(settings.qps) * max, kMaxLanes);
   if (const ncclResult_t result = comm_->create(lanes); result != ncclSuccess) return result;
   if (settings.split != 0 || max > 1) comm_->set_split(static_cast<uint32_t>(settings.split_bytes));
-  comm_->describe(&hello_);
-  hello_.cookie = handle_.cookie;
-  hello_.split_bytes = comm_->split_bytes();
+  comm_->describe(&request_);
+  request_.cookie = handle_.cookie;
+  request_.split_bytes = comm_->split_bytes();
   return ncclSuccess;
 }
 
 ncclResult_t Attempt::answered() {
-  const char* fault = hello_fault(answer_, Role::kReceiver);
+  const char* fault = setup_fault(answer_, Role::kReceiver);
   if (fault == nullptr && answer_.cookie != handle_.cookie) fault = "it answers for another connection";
   if (fault != nullptr) return give_up(ncclRemoteError, std::string("the peer is refused: ") + fault);
   return comm_->connect(answer_);

@@ -29,14 +29,14 @@ class Attempt {
   bool abandoned() const;
 
  private:
-  enum class At { kStart, kTcp, kHello, kAnswer, kReady };
+  enum class At { kStart, kTcp, kRequest, kAnswer, kReady };
   using Clock = std::chrono::steady_clock;
 
   ncclResult_t advance();
   ncclResult_t give_up(ncclResult_t result, const std::string& why);
   ncclResult_t transferred(Io io, At next);
   ncclResult_t tcp_failed();
-  ncclResult_t make_hello();
+  ncclResult_t make_request();
   ncclResult_t answered();
 
   const std::shared_ptr<Context> context_;
@@ -48,7 +48,7 @@ class Attempt {
   At at_ = At::kStart;
   bool done_ = false;
   size_t moved_ = 0;
-  Hello hello_, answer_;
+  SetupMessage request_, answer_;
   std::unique_ptr<SendComm> comm_;
 };
 

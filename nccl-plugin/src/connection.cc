@@ -37,18 +37,18 @@ Lanes::Expected Connection::expected() const {
   return {context_->send_peers.load(), context_->recv_peers.load(), flows.load()};
 }
 
-void Connection::describe(Hello* hello) const {
-  *hello = {};
-  hello->magic = kHelloMagic;
-  hello->version = kSetupVersion;
-  hello->role = role_;
-  hello->traffic_class = static_cast<uint16_t>(traffic_class_);
-  hello->control_addr = reinterpret_cast<uint64_t>(const_cast<Connection*>(this)->control_memory());
-  lanes_.describe(hello);
-  for (int m = 0; m < hello->members; ++m) hello->member[m].key = control_->rkey(m);
+void Connection::describe(SetupMessage* message) const {
+  *message = {};
+  message->magic = kSetupMagic;
+  message->version = kSetupVersion;
+  message->role = role_;
+  message->traffic_class = static_cast<uint16_t>(traffic_class_);
+  message->control_addr = reinterpret_cast<uint64_t>(const_cast<Connection*>(this)->control_memory());
+  lanes_.describe(message);
+  for (int m = 0; m < message->members; ++m) message->member[m].key = control_->rkey(m);
 }
 
-ncclResult_t Connection::connect(const Hello& peer) {
+ncclResult_t Connection::connect(const SetupMessage& peer) {
   if (peer.lanes != lanes_.size()) return fail(ncclRemoteError, "the two sides made different numbers of queue pairs");
   remote_control_.addr = peer.control_addr;
   for (int m = 0; m < peer.members; ++m) remote_control_.keys[m] = peer.member[m].key;

@@ -28,7 +28,7 @@
 
 namespace mrc::nccl {
 
-// The peer's memory for control data, as its Hello gives it.
+// The peer's memory for control data, as its SetupMessage gives it.
 struct RemoteControl {
   uint64_t addr = 0;
   uint32_t keys[kMaxMembers] = {};  // by member device of the peer
@@ -42,10 +42,10 @@ class Connection {
 
   // Queue pairs in state INIT. Errors are in the log.
   ncclResult_t create(int lanes);
-  // This side's half of `hello`, without cookie.
-  void describe(Hello* hello) const;
+  // This side's half of `message`, without cookie.
+  void describe(SetupMessage* message) const;
   // To RTS with the peer's half. From then on the socket monitors the peer.
-  ncclResult_t connect(const Hello& peer);
+  ncclResult_t connect(const SetupMessage& peer);
   void watch(Socket socket) { socket_ = std::move(socket); }
 
   int number() const { return number_; }  // of the virtual device
@@ -65,7 +65,7 @@ class Connection {
   virtual void* control_memory() = 0;
   virtual size_t control_size() const = 0;
   virtual void completed(const ibv_wc& wc) = 0;
-  virtual void started(const Hello& peer) = 0;
+  virtual void started(const SetupMessage& peer) = 0;
   using Clock = std::chrono::steady_clock;
   // When the oldest of what is under way to the peer was posted; none: nothing is.
   virtual std::optional<Clock::time_point> oldest_posting() const = 0;

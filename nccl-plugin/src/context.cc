@@ -24,7 +24,7 @@ int users ABSL_GUARDED_BY(process_mutex) = 0;
 // NSCC steers a window, so a starting and a minimum rate have no effect. A maximum rate would be a maximum window
 // over a round trip, but that is measured during operation; and the profiles of mrc_ctl.h, which could hold the window,
 // belong to the controller of the host and require its privilege. NICs take all three from their own configuration.
-void mention_rates(const Settings& s) {
+void warn_unused_rates(const Settings& s) {
   for (const auto& [rate, name] : {std::pair{s.cc_init_rate, "NCCL_MRC_CC_INIT_RATE"},
                                    {s.cc_min_rate, "NCCL_MRC_CC_MIN_RATE"},
                                    {s.cc_max_rate, "NCCL_MRC_CC_MAX_RATE"}})
@@ -85,7 +85,7 @@ std::shared_ptr<Process> Process::acquire() {
     for (const std::string& complaint : complaints) NET_WARN("%s", complaint.c_str());
     if (!environment::is_ignored())
       for (const std::string& sentence : unread_variables(::environ)) NET_WARN("%s", sentence.c_str());
-    mention_rates(made->settings);
+    warn_unused_rates(made->settings);
     choose_gpu_access(made.get());
     if (const Status opened = made->devices.open(); !opened) return no_network(opened.error().text);
     prefer_staged_sends(*made);

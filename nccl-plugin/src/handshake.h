@@ -1,12 +1,12 @@
 // Set-up on the wire: the handle that NCCL carries from listener to connector, and the one message that each side sends
 // over TCP. Both are plain structures of fixed size in the byte order of x86-64, the only architecture supported.
 //
-//   connector                      acceptor
-//   TCP connect            ->
-//   Hello (makes its QPs)  ->      checks magic, version and cookie, makes its QPs, takes them to RTS
-//                          <-      Hello
+//   connector                             acceptor
+//   TCP connect                   ->
+//   SetupMessage (makes its QPs)  ->      checks magic, version and cookie, makes its QPs, takes them to RTS
+//                                 <-      SetupMessage
 //   takes its QPs to RTS
-//   one byte: ready        ->
+//   one byte: ready               ->
 //
 // The socket stays open without traffic afterwards: its end signals that the peer's process has ended.
 #pragma once
@@ -20,8 +20,8 @@
 namespace mrc::nccl {
 
 inline constexpr uint32_t kHandleMagic = 0x4d52434c;  // "LCRM" in memory
-inline constexpr uint32_t kHelloMagic = 0x4d524348;
-inline constexpr uint16_t kSetupVersion = 2;  // of handle, Hello and data protocol together
+inline constexpr uint32_t kSetupMagic = 0x4d524348;
+inline constexpr uint16_t kSetupVersion = 2;  // of handle, SetupMessage and data protocol together
 inline constexpr int kMaxLanes = 128;
 inline constexpr int kMaxTrafficClass = 255;  // a byte of the IP header
 inline constexpr uint8_t kReadyByte = 0x52;
@@ -53,7 +53,7 @@ struct LaneInfo {
   uint8_t unused[3];
 };
 
-struct Hello {
+struct SetupMessage {
   uint32_t magic;
   uint16_t version;
   Role role;
@@ -66,9 +66,10 @@ struct Hello {
   MemberInfo member[kMaxMembers];
   LaneInfo lane[kMaxLanes];
 };
-static_assert(sizeof(Hello) == 32 + kMaxMembers * 24 + kMaxLanes * 12 && std::is_trivially_copyable_v<Hello>);
+static_assert(sizeof(SetupMessage) == 32 + kMaxMembers * 24 + kMaxLanes * 12 &&
+              std::is_trivially_copyable_v<SetupMessage>);
 
-// Null, or the fault of a Hello from `role`. The acceptor checks the cookie.
-const char* hello_fault(const Hello& hello, Role role);
+// Null, or the fault of a SetupMessage from `role`. The acceptor checks the cookie.
+const char* setup_fault(const SetupMessage& message, Role role);
 
 }  // namespace mrc::nccl

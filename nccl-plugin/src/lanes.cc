@@ -99,26 +99,26 @@ Status Lanes::create_lane(size_t index) {
   return {};
 }
 
-void Lanes::describe(Hello* hello) const {
-  hello->members = static_cast<uint8_t>(cqs_.size());
-  hello->lanes = static_cast<uint16_t>(lanes_.size());
+void Lanes::describe(SetupMessage* message) const {
+  message->members = static_cast<uint8_t>(cqs_.size());
+  message->lanes = static_cast<uint16_t>(lanes_.size());
   for (size_t m = 0; m < cqs_.size(); ++m) {
     const Device& device = devices_.member(number_, static_cast<int>(m));
-    std::memcpy(hello->member[m].gid, device.gid.raw, sizeof hello->member[m].gid);
-    hello->member[m].mtu = device.mtu;
+    std::memcpy(message->member[m].gid, device.gid.raw, sizeof message->member[m].gid);
+    message->member[m].mtu = device.mtu;
   }
   for (size_t i = 0; i < lanes_.size(); ++i) {
-    hello->lane[i] = {lanes_[i].qpn, lanes_[i].psn, lanes_[i].member, {}};
+    message->lane[i] = {lanes_[i].qpn, lanes_[i].psn, lanes_[i].member, {}};
   }
 }
 
-Status Lanes::connect(const Hello& peer, int traffic_class, const Settings& settings) {
+Status Lanes::connect(const SetupMessage& peer, int traffic_class, const Settings& settings) {
   for (size_t i = 0; i < lanes_.size(); ++i)
     if (Status done = connect_lane(lanes_[i], peer, peer.lane[i], traffic_class, settings); !done) return done;
   return {};
 }
 
-Status Lanes::connect_lane(Lane& lane, const Hello& peer, const LaneInfo& remote, int traffic_class,
+Status Lanes::connect_lane(Lane& lane, const SetupMessage& peer, const LaneInfo& remote, int traffic_class,
                            const Settings& settings) {
   const Device& device = devices_.member(number_, lane.member);
   const MemberInfo& member = peer.member[remote.member];

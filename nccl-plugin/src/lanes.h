@@ -52,11 +52,11 @@ class Lanes {
   // Queue pairs in state INIT with their receives posted.
   Status create(int count, const Expected& expected);
   // To RTS with the peer's half, which has as many lanes.
-  Status connect(const Hello& peer, int traffic_class, const Settings& settings);
+  Status connect(const SetupMessage& peer, int traffic_class, const Settings& settings);
   // Destroys queue pairs and queues, if there are any.
   void destroy();
   // Queue pairs and devices of this side.
-  void describe(Hello* hello) const;
+  void describe(SetupMessage* message) const;
 
   size_t size() const { return lanes_.size(); }
   Lane& operator[](size_t i) { return lanes_[i]; }
@@ -80,7 +80,7 @@ class Lanes {
  private:
   void create_hints(const Expected& expected, int lanes_per_member);
   Status create_lane(size_t index);
-  Status connect_lane(Lane& lane, const Hello& peer, const LaneInfo& remote, int traffic_class,
+  Status connect_lane(Lane& lane, const SetupMessage& peer, const LaneInfo& remote, int traffic_class,
                       const Settings& settings);
 
   const provider::Provider& api_;

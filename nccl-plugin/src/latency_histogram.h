@@ -16,18 +16,18 @@ class LatencyHistogram {
   void record(uint64_t ns, uint64_t times = 1) {
     counts_[std::min(bucket_of(ns), counts_.size() - 1)] += times;
     total_ += times;
-    most_ = std::max(most_, ns);
+    max_ = std::max(max_, ns);
     check();
   }
   uint64_t count() const { return total_; }
-  uint64_t max() const { return most_; }
+  uint64_t max() const { return max_; }
   // At least `share` (0 to 1) of the times are at most this, which is the upper end of its bucket, or the largest time.
   uint64_t quantile(double share) const {
     const auto wanted = static_cast<uint64_t>(share * static_cast<double>(total_) + 0.999999);
     uint64_t seen = 0;
     for (size_t i = 0; i < counts_.size(); ++i)
-      if ((seen += counts_[i]) >= std::max<uint64_t>(wanted, 1)) return std::min(upper_end(i), most_);
-    return most_;
+      if ((seen += counts_[i]) >= std::max<uint64_t>(wanted, 1)) return std::min(upper_end(i), max_);
+    return max_;
   }
   void check() const {
     if constexpr (!kCheckInvariants) return;
@@ -51,7 +51,7 @@ class LatencyHistogram {
   }
 
   std::array<uint64_t, 44 * kSub> counts_{};  // to 2^46 ns
-  uint64_t total_ = 0, most_ = 0;
+  uint64_t total_ = 0, max_ = 0;
   mutable InvariantPace pace_;
 };
 

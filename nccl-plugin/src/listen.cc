@@ -103,9 +103,9 @@ ncclResult_t Listener::take_candidates() {
 // closed. It may have sent data since the last check, and be the peer.
 ncclResult_t Listener::make_room() {
   for (auto it = candidates_.begin(); it != candidates_.end(); ++it) {
-    if (it->at != At::kHello) continue;
-    const ncclResult_t result = receive_hello(*it);
-    if (it->at == At::kHello) drop(*it, "too many strangers at once");
+    if (it->at != At::kRequest) continue;
+    const ncclResult_t result = receive_request(*it);
+    if (it->at == At::kRequest) drop(*it, "too many strangers at once");
     const bool gone = it->at == At::kDropped;
     if (gone) candidates_.erase(it);
     if (gone || result != ncclSuccess) return result;
@@ -122,7 +122,7 @@ void Listener::drop(Candidate& candidate, const std::string& why) {
 ncclResult_t Listener::interrupted(Candidate& candidate, Io io) {
   if (io == Io::kAgain) return ncclSuccess;
   const std::string why = io == Io::kClosed ? "closed the connection during set-up" : std::strerror(errno);
-  if (candidate.at == At::kHello) {
+  if (candidate.at == At::kRequest) {
     drop(candidate, why);
     return ncclSuccess;
   }
@@ -131,17 +131,17 @@ ncclResult_t Listener::interrupted(Candidate& candidate, Io io) {
   return ncclRemoteError;
 }
 
-// A candidate whose Hello is missing or incomplete stays in kHello.
-ncclResult_t Listener::receive_hello(Candidate& c) {
-  const Io io = c.socket.receive_all(&c.hello, sizeof c.hello, &c.moved);
-  // An incomplete Hello is checked as well: a foreign program is dropped at its first bytes.
-  if (c.moved >= sizeof c.hello.magic && c.hello.magic != kHelloMagic) {
+// A candidate whose SetupMessage is missing or incomplete stays in kRequest.
+ncclResult_t Listener::receive_request(Candidate& c) {
+  const Io io = c.socket.receive_all(&c.request, sizeof c.request, &c.moved);
+  // An incomplete SetupMessage is checked as well: a foreign program is dropped at its first bytes.
+  if (c.moved >= sizeof c.request.magic && c.request.magic != kSetupMagic) {
     drop(c, "it does not speak this protocol");
     return ncclSuccess;
   }
   if (io == Io::kDone) {
     c.moved = 0;
-    return greeted(c);
+    return on_request(c);
   }
   if (io == Io::kAgain &&
       Clock::now() - c.since > std::chrono::milliseconds(context_->process->settings.hello_timeout_ms)) {
@@ -152,9 +152,9 @@ ncclResult_t Listener::receive_hello(Candidate& c) {
 }
 
 ncclResult_t Listener::advance(Candidate& c) {
-  if (c.at == At::kHello) {
-    const ncclResult_t result = receive_hello(c);
-    if (result != ncclSuccess || c.at == At::kHello || c.at == At::kDropped) return result;
+  if (c.at == At::kRequest) {
+    const ncclResult_t result = receive_request(c);
+    if (result != ncclSuccess || c.at == At::kRequest || c.at == At::kDropped) return result;
   }
   if (c.at == At::kAnswer) {
     const Io io = c.socket.send_all(&c.answer, sizeof c.answer, &c.moved);
@@ -181,17 +181,17 @@ ncclResult_t Listener::advance(Candidate& c) {
   return ncclSuccess;
 }
 
-ncclResult_t Listener::greeted(Candidate& c) {
-  const char* fault = hello_fault(c.hello, Role::kSender);
-  if (fault == nullptr && c.hello.cookie != cookie_) fault = "it lacks the cookie of the handle";
+ncclResult_t Listener::on_request(Candidate& c) {
+  const char* fault = setup_fault(c.request, Role::kSender);
+  if (fault == nullptr && c.request.cookie != cookie_) fault = "it lacks the cookie of the handle";
   if (fault != nullptr) {
     drop(c, fault);
     return ncclSuccess;
   }
   c.at = At::kAnswer;
-  c.comm = std::make_unique<RecvComm>(context_, number_, c.hello.traffic_class, c.peer);
-  ncclResult_t result = c.comm->create(c.hello.lanes);
-  if (result == ncclSuccess) result = c.comm->connect(c.hello);
+  c.comm = std::make_unique<RecvComm>(context_, number_, c.request.traffic_class, c.peer);
+  ncclResult_t result = c.comm->create(c.request.lanes);
+  if (result == ncclSuccess) result = c.comm->connect(c.request);
   if (result != ncclSuccess) {
     c.at = At::kDropped;
     return result;

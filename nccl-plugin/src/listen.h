@@ -1,4 +1,4 @@
-// Listener: waits for connectors. A connection to the port is a candidate until its Hello has arrived with the
+// Listener: waits for connectors. A connection to the port is a candidate until its SetupMessage has arrived with the
 // cookie of the handle; a candidate that sends other data, or nothing for too long, is dropped without effect on the
 // others. If the genuine peer fails later, accept ends with an error: NCCL must not wait for it for ever.
 //
@@ -30,7 +30,7 @@ class Listener {
   ~Listener();
 
  private:
-  enum class At { kHello, kAnswer, kReady, kDone, kDropped };
+  enum class At { kRequest, kAnswer, kReady, kDone, kDropped };
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kMaxCandidates = 64;
 
@@ -38,9 +38,9 @@ class Listener {
     Socket socket;
     std::string peer;
     Clock::time_point since;
-    At at = At::kHello;
+    At at = At::kRequest;
     size_t moved = 0;
-    Hello hello, answer;
+    SetupMessage request, answer;
     std::unique_ptr<RecvComm> comm;
   };
 
@@ -48,8 +48,8 @@ class Listener {
   ncclResult_t take_candidates() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t make_room() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t advance(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  ncclResult_t receive_hello(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  ncclResult_t greeted(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ncclResult_t receive_request(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ncclResult_t on_request(Candidate& candidate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t interrupted(Candidate& candidate, Io io);
   void drop(Candidate& candidate, const std::string& why);
 

@@ -27,7 +27,7 @@ RecvComm::RecvComm(std::shared_ptr<Context> context, int number, int traffic_cla
   for (RecvRequest& request : requests_) request.comm_ = this;
 }
 
-void RecvComm::started(const Hello&) {
+void RecvComm::started(const SetupMessage&) {
   slots_memory_ = Memory::add(api_, process().devices, number(), slots_.data(), sizeof slots_, IBV_ACCESS_LOCAL_WRITE);
   if (slots_memory_ == nullptr) fail(ncclSystemError, std::string("registering memory: ") + std::strerror(errno));
 }
@@ -107,9 +107,9 @@ void RecvComm::completed(const ibv_wc& wc) {
     return;
   }
   const int lane = static_cast<int>(wc.wr_id >> 48 & 0xFF);
-  if (++taken_[lane] >= kReceivesBack) {
+  if (++taken_[lane] >= kRepostBatch) {
     taken_[lane] = 0;
-    post_receives(lane, kReceivesBack);
+    post_receives(lane, kRepostBatch);
   }
   row_ended(wc.imm_data);
 }
@@ -146,7 +146,7 @@ void RecvComm::check() const {
   if (error() != ncclSuccess || lanes_.size() == 0) return;
   MRC_INVARIANT(lanes_[0].in_flight == writes_ - writes_done_ + own_in_flight());
   if (!pace_.due(kRows)) return;
-  for (const uint32_t taken : taken_) MRC_INVARIANT(taken < kReceivesBack);
+  for (const uint32_t taken : taken_) MRC_INVARIANT(taken < kRepostBatch);
   for (const RecvRequest& request : requests_)
     MRC_INVARIANT(request.state_ == RecvRequest::State::kFree || (request.count_ >= 1 && request.count_ <= kMaxRecvs));
 }

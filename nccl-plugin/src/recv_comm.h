@@ -41,15 +41,15 @@ class RecvComm final : public Connection {
 
  private:
   friend class RecvRequest;
-  static constexpr uint32_t kSlotsDepth = 2 * kRows + 16;       // two writes per row, and a keepalive
-  static constexpr uint32_t kReceiveDepth = 2 * kRows;          // immediates in flight on a lane: one per row
-  static constexpr uint32_t kReceivesBack = kReceiveDepth / 4;  // posted again together
+  static constexpr uint32_t kSlotsDepth = 2 * kRows + 16;      // two writes per row, and a keepalive
+  static constexpr uint32_t kReceiveDepth = 2 * kRows;         // immediates in flight on a lane: one per row
+  static constexpr uint32_t kRepostBatch = kReceiveDepth / 4;  // posted again together
   static constexpr uint32_t kRowsPerSignal = 16;
 
   void* control_memory() override { return records_.data(); }
   size_t control_size() const override { return sizeof records_; }
   void completed(const ibv_wc& wc) override;
-  void started(const Hello& peer) override;
+  void started(const SetupMessage& peer) override;
   std::optional<Clock::time_point> oldest_posting() const override { return slots_posted_at_; }
 
   ncclResult_t post_slots(int n);

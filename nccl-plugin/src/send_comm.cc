@@ -77,7 +77,7 @@ std::optional<Connection::Clock::time_point> SendComm::oldest_posting() const {
   return oldest;
 }
 
-void SendComm::started(const Hello&) {
+void SendComm::started(const SetupMessage&) {
   records_memory_ =
       Memory::add(api_, process().devices, number(), records_.data(), sizeof records_, IBV_ACCESS_LOCAL_WRITE);
   if (records_memory_ == nullptr) fail(ncclSystemError, std::string("registering memory: ") + std::strerror(errno));

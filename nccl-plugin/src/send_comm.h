@@ -59,7 +59,7 @@ class SendComm final : public Connection {
   void* control_memory() override { return fifo_.data(); }
   size_t control_size() const override { return sizeof fifo_; }
   void completed(const ibv_wc& wc) override;
-  void started(const Hello& peer) override;
+  void started(const SetupMessage& peer) override;
   std::optional<Clock::time_point> oldest_posting() const override;
   bool profiled() const override;
   void update_events(const PathDescription& path) override;

@@ -31,15 +31,15 @@ std::string worst_path(const QpSample& before, const QpSample& after, uint64_t E
   std::map<uint32_t, const EvSample*> old;
   for (const EvSample& ev : before.evs) old[ev.ev] = &ev;
   const EvSample* worst = nullptr;
-  uint64_t most = 0;
+  uint64_t max_growth = 0;
   for (const EvSample& ev : after.evs) {
     const auto found = old.find(ev.ev);
     const uint64_t grown = found == old.end() ? ev.*count : ev.*count - found->second->*count;
-    if (grown > most || worst == nullptr) worst = &ev, most = grown;
+    if (grown > max_growth || worst == nullptr) worst = &ev, max_growth = grown;
   }
   if (worst == nullptr) return "";
   return text_of("; worst path: plane %d, EV %u (%s, %llu packets)", worst->plane, worst->ev, worst->state.c_str(),
-                 static_cast<unsigned long long>(most));
+                 static_cast<unsigned long long>(max_growth));
 }
 
 // Planes that have an EV in state GOOD, and those that have none.

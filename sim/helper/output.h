@@ -6,9 +6,9 @@
 //                    [baseline.svg: of a run with faults, over that without] [trace/nic-NNNN.sqlog]
 //
 // Nothing in it depends on the machine or on the hour. Files are written under another name and renamed, so a directory
-// written by several processes contains only complete files. A directory that was used before may be used again: who
-// runs a point removes what lies there of an earlier run, and a point counts only when it was made from the file's
-// present content.
+// written by several processes contains only complete files. A directory may be used again: running a point
+// first removes the files of an earlier run of it, and a point counts only if it was made from the file's present
+// content.
 #pragma once
 
 #include <optional>

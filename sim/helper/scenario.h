@@ -5,7 +5,7 @@
 //     workloads:  list of maps, each with a kind                              (workload.h)
 //     faults:     list of maps, each with a kind                              (faults.h)
 //     measure:    interval of the time series, windows to be averaged over
-//     limit, seed, repeat, sweep, baseline, checks                                    (sweep.h, check.h)
+//     limit, seed, repeat, sweep, baseline, checks                                    (sweep.h)
 //
 // Times count from the start of the run. Unknown keys and values are refused with file, line, key and the allowed ones.
 #pragma once

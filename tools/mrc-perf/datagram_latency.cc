@@ -117,8 +117,8 @@ int64_t DatagramLatency::ask() {
 
 void DatagramLatency::ask_rounds(double seconds) {
   const uint64_t wanted = s_.options.iters;
-  const uint64_t most = s_.options.slices ? kSliceWarmUp : kWarmUp;
-  const uint64_t warm_up = wanted != 0 ? std::min(most, wanted / 10 + 1) : most;
+  const uint64_t max_warm_up = s_.options.slices ? kSliceWarmUp : kWarmUp;
+  const uint64_t warm_up = wanted != 0 ? std::min(max_warm_up, wanted / 10 + 1) : max_warm_up;
   const auto until = Clock::now() + length_of(seconds);
   samples_.reserve(wanted != 0 ? wanted : 1U << 20);
   bool warm = false;

@@ -19,7 +19,7 @@ constexpr uint64_t kReceiveId = 1ULL << 56;
 constexpr uint32_t kReceives = 16;
 constexpr uint64_t kWarmUp = 1000, kSliceWarmUp = 100;  // rounds
 // Time limit of the last round after the end of the duration; the server waits longer for the client's message.
-constexpr auto kLastRound = std::chrono::seconds(10), kLastWord = std::chrono::seconds(40);
+constexpr auto kLastRound = std::chrono::seconds(10), kLastMessage = std::chrono::seconds(40);
 
 }  // namespace
 
@@ -108,8 +108,8 @@ bool Latency::wait(uint64_t round) {
 
 void Latency::run_client(double seconds) {
   const uint64_t wanted = s_.options.iters;
-  const uint64_t most = s_.options.slices ? kSliceWarmUp : kWarmUp;
-  const uint64_t warm_up = wanted != 0 ? std::min(most, wanted / 10 + 1) : most;
+  const uint64_t max_warm_up = s_.options.slices ? kSliceWarmUp : kWarmUp;
+  const uint64_t warm_up = wanted != 0 ? std::min(max_warm_up, wanted / 10 + 1) : max_warm_up;
   const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const auto until = Clock::now() + length;
   samples_.reserve(wanted != 0 ? wanted : 1U << 20);
@@ -133,7 +133,7 @@ LatencyResult Latency::run(double seconds) {
   begin_ = Clock::now();
   rounds_ = UINT64_MAX;
   if (seconds != 0)
-    limit_ = begin_ + (s_.client ? kLastRound : kLastWord) +
+    limit_ = begin_ + (s_.client ? kLastRound : kLastMessage) +
              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   if (s_.client) {
     run_client(seconds);

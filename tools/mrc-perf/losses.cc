@@ -8,7 +8,7 @@ namespace mrc::perf {
 using nlohmann::json;
 
 namespace {
-constexpr uint64_t kMostMerged = 64;  // UDP segments of the kernel
+constexpr uint64_t kMaxMerged = 64;  // UDP segments of the kernel
 }  // namespace
 
 json loss_counters(const Snapshot& before, const Snapshot& after) {
@@ -35,7 +35,7 @@ Losses losses_between(const json& sender, const json& receiver) {
   l.corrupted = receiver.at("corrupted").get<uint64_t>();
   const uint64_t known = l.needlessly + l.trimmed + l.corrupted;
   const uint64_t rest = l.again > known ? l.again - known : 0;
-  l.overflowed = std::min(rest, receiver.at("overflowed").get<uint64_t>() * kMostMerged);
+  l.overflowed = std::min(rest, receiver.at("overflowed").get<uint64_t>() * kMaxMerged);
   return l;
 }
 

@@ -16,7 +16,7 @@ double gbps(uint64_t bytes, double s) {
 }
 
 // A plane that only carries probes is not in use: it needs a fiftieth of an equal share, and more than nothing.
-constexpr double kInUseShare = 0.02, kInUseLeastGbps = 0.001;
+constexpr double kInUseShare = 0.02, kMinInUseGbps = 0.001;
 
 // With fewer messages than this between two lines, whole ones are too coarse for the rate.
 constexpr uint64_t kEnoughMessages = 8;
@@ -79,7 +79,7 @@ void Monitor::timeline_row(Clock::time_point now, uint64_t bytes) {
     total += sent;
   }
   for (double g : row.plane_gbps)
-    if (g > kInUseLeastGbps && g > kInUseShare * gbps(total, elapsed) / static_cast<double>(row.plane_gbps.size()))
+    if (g > kMinInUseGbps && g > kInUseShare * gbps(total, elapsed) / static_cast<double>(row.plane_gbps.size()))
       ++row.planes_in_use;
   row.good = qp.count("GOOD");
   row.skip = qp.count("SKIP");

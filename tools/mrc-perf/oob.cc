@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr uint32_t kMaxMessage = 64U << 20;
 constexpr auto kMinTry = std::chrono::milliseconds(100);  // for one connect, with --wait 0 too
 
-[[noreturn]] void throw_stranger() {
+[[noreturn]] void throw_not_mrc_perf() {
   throw PerfError("what is at the other end of the TCP connection is not mrc-perf",
                   "choose another --port on both sides");
 }
@@ -188,12 +188,12 @@ std::optional<nlohmann::json> Oob::take() {
   if (in_.size() < sizeof length) return std::nullopt;
   std::memcpy(&length, in_.data(), sizeof length);
   length = ntohl(length);
-  if (length > kMaxMessage) throw_stranger();
+  if (length > kMaxMessage) throw_not_mrc_perf();
   if (in_.size() < sizeof length + length) return std::nullopt;
   nlohmann::json message =
       nlohmann::json::parse(in_.begin() + sizeof length, in_.begin() + sizeof length + length, nullptr, false);
   in_.erase(0, sizeof length + length);
-  if (!message.is_object()) throw_stranger();
+  if (!message.is_object()) throw_not_mrc_perf();
   if (const auto error = message.find("error"); error != message.end())
     throw PerfError("the other side failed: " + (error->is_string() ? error->get<std::string>() : error->dump()),
                     "look at the output of the other mrc-perf");

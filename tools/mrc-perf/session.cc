@@ -25,7 +25,7 @@ constexpr double kSliceWaitSeconds = 86400;
 // A client identifies itself at once. While the server waits for a silent connection, others are blocked.
 constexpr double kHelloSeconds = 5;
 
-std::string hear_client(Options* o, Oob& oob) {
+std::string receive_test(Options* o, Oob& oob) {
   const nlohmann::json hello = oob.receive(kHelloSeconds);
   const auto version = hello.find("mrc_perf");
   if (version == hello.end()) throw PerfError("it is no mrc-perf", "start the client with this --port");
@@ -38,8 +38,8 @@ std::string hear_client(Options* o, Oob& oob) {
 // Runs a part of the session; an exception of this side is reported to the other one. The peer's messages may have any
 // form, and is as much its fault as a value that makes no sense.
 template <typename Part>
-auto telling_the_peer(Oob& oob, const Part& part) {
-  const auto tell = [&oob](const std::exception& e) {
+auto report_errors_to_peer(Oob& oob, const Part& part) {
+  const auto report_error = [&oob](const std::exception& e) {
     try {
       oob.send({{"error", e.what()}});
     } catch (const PerfError&) {  // the peer has ended: no one to notify
@@ -48,11 +48,11 @@ auto telling_the_peer(Oob& oob, const Part& part) {
   try {
     return part();
   } catch (const nlohmann::json::exception& e) {
-    tell(e);
+    report_error(e);
     throw PerfError(std::string("what the other side says is not understood: ") + e.what(),
                     "use the same version of mrc-perf on both sides");
   } catch (const std::exception& e) {
-    tell(e);
+    report_error(e);
     throw;
   }
 }
@@ -203,8 +203,8 @@ class Session {
 }  // namespace
 
 std::string agree(Options* options, Oob& oob) {
-  return telling_the_peer(oob, [&]() -> std::string {
-    if (options->is_server()) return hear_client(options, oob);
+  return report_errors_to_peer(oob, [&]() -> std::string {
+    if (options->is_server()) return receive_test(options, oob);
     std::random_device random;
     const std::string session = std::to_string(uint64_t{random()} << 32 | random());
     oob.send({{"mrc_perf", options->threads > 1 ? kThreadsProtocol : kProtocol},
@@ -216,7 +216,7 @@ std::string agree(Options* options, Oob& oob) {
 
 void run_session(const Options& options, const Device& device, std::vector<Oob*> channels, nlohmann::json* report) {
   Oob& oob = *channels[0];
-  telling_the_peer(oob, [&] { Session(options, device, std::move(channels), report).run(); });
+  report_errors_to_peer(oob, [&] { Session(options, device, std::move(channels), report).run(); });
 }
 
 }  // namespace mrc::perf

@@ -43,7 +43,7 @@ Duration tick_of(const SwitchConfig& config) {
 
 // A switch is not slowed down by the programs of its hosts. Even at nice -20 it would wait for the end of their time
 // slices, milliseconds at each switch on the way.
-void be_prompt() {
+void set_realtime_priority() {
   const sched_param lowest_of_real_time{1};
   if (sched_setscheduler(0, SCHED_RR, &lowest_of_real_time) != 0)
     std::fprintf(stderr, "mrc-switch: runs at ordinary priority; a busy machine delays what it sends\n");
@@ -136,7 +136,7 @@ void run_daemon(const fabric::Topology& topology, const fabric::NodeConfig& node
   sigdelset(&before, SIGINT);
   sigdelset(&before, SIGTERM);
   prctl(PR_SET_TIMERSLACK, 1000);
-  be_prompt();
+  set_realtime_priority();
   Daemon daemon(topology, node, options);
   std::printf("ready\n");
   std::fflush(stdout);

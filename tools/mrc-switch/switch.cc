@@ -96,7 +96,7 @@ void Switch::forward(Frame* f, Instant now) {
       return;
     case Verdict::kHopLimit:
       ++counters_.hop_limit;
-      say_time_exceeded(f, now);
+      send_time_exceeded(f, now);
       return;
   }
   ++*refused;
@@ -104,7 +104,7 @@ void Switch::forward(Frame* f, Instant now) {
 }
 
 // The frame becomes the answer, and is forwarded like any other packet to its source.
-void Switch::say_time_exceeded(Frame* f, Instant now) {
+void Switch::send_time_exceeded(Frame* f, Instant now) {
   if (!make_time_exceeded(f, config_.address, pool_->buffer_bytes())) {
     pool_->release(f);
     return;

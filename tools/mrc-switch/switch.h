@@ -76,7 +76,7 @@ class Switch {
     IngressCounters counters;
   };
   void forward(Frame* f, Instant now);
-  void say_time_exceeded(Frame* f, Instant now);
+  void send_time_exceeded(Frame* f, Instant now);
 
   const SwitchConfig config_;
   FramePool* const pool_;

@@ -128,7 +128,7 @@ class Rounds {
                                    static_cast<int>(count), options_.timeout_ms * kNsPerMs, responses.data(),
                                    &answered) != 0 &&
         errno != ETIMEDOUT)
-      name_the_culprit(paths, count, errno);
+      throw_unsendable(paths, count, errno);
     for (size_t i = 0; i < count; ++i) ++paths[i]->lost_run;
     for (int i = 0; i < answered; ++i) {
       const mrc_ctl_ep_rsp& response = responses[static_cast<size_t>(i)];
@@ -139,7 +139,7 @@ class Rounds {
   }
 
   // One request that cannot be sent spoils its batch.
-  [[noreturn]] void name_the_culprit(Chosen** paths, size_t count, int error) {
+  [[noreturn]] void throw_unsendable(Chosen** paths, size_t count, int error) {
     if (count > 1) {
       batch(paths, count / 2);
       batch(paths + count / 2, count - count / 2);

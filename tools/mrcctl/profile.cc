@@ -102,7 +102,7 @@ void complete(ProfileCall* c) {
   c->cc.cc_config = c->config.data();
 }
 
-void tell(const ProfileOptions& options, Json* done, const std::string& name, const char* what) {
+void report_change(const ProfileOptions& options, Json* done, const std::string& name, const char* what) {
   if (options.json)
     done->push_back({{"profile", name}, {"done", what}});
   else
@@ -134,7 +134,7 @@ int profile_create(const ProfileOptions& options) {
       (void)editor.call(text_of(&p.call, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_INIT));
       editor.fail(p.name, made.error());
     }
-    tell(options, &done, p.name, "created");
+    report_change(options, &done, p.name, "created");
   }
   finish(options, done);
   return kGood;
@@ -159,7 +159,7 @@ int profile_modify(const ProfileOptions& options) {
       if (!changed) (void)editor.call(text_of(&p.call, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_ONLINE));
     }
     if (!changed) editor.fail(p.name, changed.error());
-    tell(options, &done, p.name, "modified");
+    report_change(options, &done, p.name, "modified");
   }
   finish(options, done);
   return kGood;
@@ -179,7 +179,7 @@ int profile_delete(const ProfileOptions& options, const std::string& kind, unsig
   if (deleted) deleted = editor.call(text_of(&profile, 0, MRC_CTL_PROFILE_OFFLINE, MRC_CTL_PROFILE_INIT));
   if (!deleted) editor.fail(name, deleted.error());
   Json done = Json::array();
-  tell(options, &done, name, "deleted");
+  report_change(options, &done, name, "deleted");
   finish(options, done);
   return kGood;
 }

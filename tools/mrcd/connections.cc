@@ -67,7 +67,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   bool idle() const { return failed_ || out_.unsent() == 0; }
 
   void send(const nlohmann::json& message) override {
-    if (failed_ || ended_ || deaf_) return;
+    if (failed_ || ended_ || writing_stopped_) return;
     if (out_.unsent() > kMaxQueued) return fail();
     out_.add(message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     out_.add("\n");
@@ -111,7 +111,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   // A process that has closed its device no longer reads, but its last report may still be unread here: the connection
   // ends with the end of what it has sent.
   void stop_writing() {
-    deaf_ = true;
+    writing_stopped_ = true;
     out_.clear();
   }
 
@@ -168,7 +168,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   LineReader lines_;
   SendBuffer out_;
   bool read_pending_ = false, write_pending_ = false, turn_pending_ = false;
-  bool deaf_ = false;  // nothing can be sent to it any more
+  bool writing_stopped_ = false;  // nothing can be sent to it any more
   bool failed_ = false, ended_ = false, first_line_taken_ = false;
   const Instant since_ = steady_now();
 };
@@ -242,9 +242,9 @@ void Connections::accept() {
 
 void Connections::admit(Stream::socket socket) {
   if (connections_.size() >= kMaxConnections) return;
-  const std::optional<Credentials> who = credentials_of(socket.native_handle());
-  if (!who) return;
-  const Peer peer = peer_of(*who, group_);
+  const std::optional<Credentials> credentials = credentials_of(socket.native_handle());
+  if (!credentials) return;
+  const Peer peer = peer_of(*credentials, group_);
   if (!admits(peer)) return;
   const auto connection = std::make_shared<Connection>(this, std::move(socket), peer);
   connections_.insert(connection);

@@ -28,10 +28,10 @@ class EventHistory {
   void drop_one() {
     std::map<std::optional<uid_t>, size_t> count;
     for (const Event& event : events_) ++count[event.user];
-    size_t most = 0;
-    for (const auto& [user, events] : count) most = std::max(most, events);
+    size_t max = 0;
+    for (const auto& [user, events] : count) max = std::max(max, events);
     for (auto at = events_.begin(); at != events_.end(); ++at)
-      if (count[at->user] == most) {
+      if (count[at->user] == max) {
         events_.erase(at);
         return;
       }

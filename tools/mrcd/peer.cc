@@ -85,10 +85,10 @@ std::optional<gid_t> group_id(const std::string& name) {
 }  // namespace
 
 std::optional<Credentials> credentials_of(int socket) {
-  ucred who{};
-  socklen_t size = sizeof who;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return std::nullopt;
-  Credentials peer{who.pid, who.uid, who.gid, std::vector<gid_t>(64), has_net_admin(who.pid, who.uid)};
+  ucred client{};
+  socklen_t size = sizeof client;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &client, &size) != 0) return std::nullopt;
+  Credentials peer{client.pid, client.uid, client.gid, std::vector<gid_t>(64), has_net_admin(client.pid, client.uid)};
   for (;;) {
     size = static_cast<socklen_t>(peer.groups.size() * sizeof(gid_t));
     const int error = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size) == 0 ? 0 : errno;
@@ -97,16 +97,18 @@ std::optional<Credentials> credentials_of(int socket) {
   }
 }
 
-bool may_control(const Credentials& who, const std::string& group) {
-  if (who.net_admin) return true;
+bool may_control(const Credentials& client, const std::string& group) {
+  if (client.net_admin) return true;
   if (group.empty()) return false;
   const std::optional<gid_t> wanted = group_id(group);
-  return wanted && (who.gid == *wanted || std::find(who.groups.begin(), who.groups.end(), *wanted) != who.groups.end());
+  return wanted && (client.gid == *wanted ||
+                    std::find(client.groups.begin(), client.groups.end(), *wanted) != client.groups.end());
 }
 
-Peer peer_of(const Credentials& who, const std::string& group) {
-  const passwd* user = ::getpwuid(who.uid);
-  return {who.pid, who.uid, may_control(who, group), user != nullptr ? user->pw_name : std::to_string(who.uid)};
+Peer peer_of(const Credentials& client, const std::string& group) {
+  const passwd* user = ::getpwuid(client.uid);
+  return {client.pid, client.uid, may_control(client, group),
+          user != nullptr ? user->pw_name : std::to_string(client.uid)};
 }
 
 }  // namespace mrc::mrcd

@@ -27,8 +27,8 @@ struct Credentials {
 std::optional<Credentials> credentials_of(int socket);
 
 // CAP_NET_ADMIN, or membership of the group (name or number; empty: none).
-bool may_control(const Credentials& who, const std::string& group);
+bool may_control(const Credentials& client, const std::string& group);
 
-Peer peer_of(const Credentials& who, const std::string& group);
+Peer peer_of(const Credentials& client, const std::string& group);
 
 }  // namespace mrc::mrcd

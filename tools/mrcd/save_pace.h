@@ -11,11 +11,11 @@ namespace mrc::mrcd {
 
 class SavePace {
  public:
-  static constexpr Duration kLeast = Duration::milliseconds(100);
+  static constexpr Duration kMinInterval = Duration::milliseconds(100);
   static constexpr int64_t kTimes = 10;  // of the duration of a write
 
   bool due(Instant now) const { return now >= next_; }
-  void wrote(Instant begin, Instant end) { next_ = end + std::max(kLeast, (end - begin) * kTimes); }
+  void wrote(Instant begin, Instant end) { next_ = end + std::max(kMinInterval, (end - begin) * kTimes); }
 
  private:
   Instant next_ = kLongAgo;

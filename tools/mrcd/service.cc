@@ -58,15 +58,17 @@ void Service::add_device(std::unique_ptr<SharedDevice> device) {
 
 // Any process can name a device, so their number is limited; and the file's entry for one is not lost to a process
 // with the same device name and another shape.
-SharedDevice* Service::make_device(const ctl::Hello& hello) {
-  const std::string& name = hello.device;
-  const uint32_t evs = std::min<uint32_t>(hello.evs, kMaxEvs);
+SharedDevice* Service::make_device(const ctl::Registration& registration) {
+  const std::string& name = registration.device;
+  const uint32_t evs = std::min<uint32_t>(registration.evs, kMaxEvs);
   // Some may have outlived their processes for what was configured on them, and no longer is.
   for (const std::string& there : std::set<std::string>(made_)) drop_if_unused(devices_.at(there).get());
-  if (hello.planes < 1 || hello.planes > kMaxPlanes || hello.ev_mode.size() > kMaxName ||
+  if (registration.planes < 1 || registration.planes > kMaxPlanes || registration.ev_mode.size() > kMaxName ||
       made_.size() >= kMaxMadeDevices)
     return nullptr;
-  const auto make = [&] { return std::make_unique<SharedDevice>(name, hello.planes, hello.ev_mode, evs); };
+  const auto make = [&] {
+    return std::make_unique<SharedDevice>(name, registration.planes, registration.ev_mode, evs);
+  };
   auto device = make();
   restore_kept(device.get());
   if (kept_.contains(name)) device = make();  // its entry does not fit: none of it is used
@@ -152,7 +154,7 @@ void Service::message(ClientId id, const Json& message, Instant now) {
   if (found == clients_.end() || !message.is_object()) return;
   Entry& entry = found->second;
   try {
-    if (message.contains("hello")) hello(id, &entry, message["hello"].get<ctl::Hello>());
+    if (message.contains("hello")) register_client(id, &entry, message["hello"].get<ctl::Registration>());
     if (message.contains("holds") && entry.device != nullptr)
       entry.device->set_holds(id, message["holds"].get<ctl::Holds>());
     if (message.contains("path") && entry.device != nullptr) path(id, &entry, message["path"].get<ctl::PathChange>());
@@ -166,23 +168,23 @@ void Service::message(ClientId id, const Json& message, Instant now) {
 }
 
 // [MRC-MRCD-4]
-void Service::hello(ClientId id, Entry* entry, ctl::Hello hello) {
-  const std::string& name = hello.device;
-  if (hello.program.size() > kMaxName) hello.program.resize(kMaxName);
-  hello.program = ctl::printable(std::move(hello.program));
-  if (name.empty() || name.size() > kMaxName || !ctl::is_printable(name) || !ctl::is_printable(hello.ev_mode)) {
+void Service::register_client(ClientId id, Entry* entry, ctl::Registration registration) {
+  const std::string& name = registration.device;
+  if (registration.program.size() > kMaxName) registration.program.resize(kMaxName);
+  registration.program = ctl::printable(std::move(registration.program));
+  if (name.empty() || name.size() > kMaxName || !ctl::is_printable(name) || !ctl::is_printable(registration.ev_mode)) {
     entry->client->send(
         {{"error", EINVAL}, {"why", "hello names a device, by 64 bytes at most, without control characters"}});
     return;
   }
   SharedDevice* now = device(name);
-  if (now == nullptr) now = make_device(hello);
+  if (now == nullptr) now = make_device(registration);
   if (now == nullptr) {
     entry->client->send({{"error", ENOSPC}, {"why", "no device of that shape, or too many that are not configured"}});
     return;
   }
   SharedDevice* before = entry->device;
-  entry->program = hello.program;
+  entry->program = registration.program;
   entry->device = now;
   if (before != nullptr && before != now) {
     before->forget(id);
@@ -340,7 +342,7 @@ void Service::gather(Instant now, std::function<void(Reports)> done) {
 void Service::begin_gathering(Instant now) {
   Gathering& g = gathering_.emplace();
   g.token = next_token_++;
-  g.until = now + kReportPatience;
+  g.until = now + kReportTimeout;
   g.done.swap(next_gathering_);
   for (auto& [id, entry] : clients_) {
     if (entry.device == nullptr) continue;

@@ -78,7 +78,7 @@ class Service {
   [[nodiscard]] bool restore(const Json& state);
 
  private:
-  static constexpr Duration kReportPatience = Duration::milliseconds(1000);
+  static constexpr Duration kReportTimeout = Duration::milliseconds(1000);
   // For the report of a process that is slower: it is ignored, but no violation of the protocol.
   static constexpr Duration kReportUnderWay = Duration::milliseconds(10000);
   static constexpr size_t kMaxMadeDevices = 16;
@@ -98,8 +98,8 @@ class Service {
     Reports reports;
     std::vector<std::function<void(Reports)>> done;
   };
-  void hello(ClientId id, Entry* entry, ctl::Hello hello);
-  SharedDevice* make_device(const ctl::Hello& hello);
+  void register_client(ClientId id, Entry* entry, ctl::Registration registration);
+  SharedDevice* make_device(const ctl::Registration& registration);
   void restore_kept(SharedDevice* device);
   void drop_if_unused(SharedDevice* device);
   void changed(const SharedDevice* device);

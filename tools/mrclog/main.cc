@@ -63,7 +63,7 @@ void check_plane(const Log& log, const Options& o) {
 }
 
 // Nothing is an answer, too, but mostly not the one that was hoped for.
-void say_nothing_passes(const Log& log) {
+void warn_no_events(const Log& log) {
   std::fprintf(stderr, "mrclog: %s: no event passes the filters\n", log.path.c_str());
 }
 
@@ -71,7 +71,7 @@ Log filtered(const std::string& path, const Options& o) {
   Log log = mrc::log::read_log(path);
   if (o.second.empty()) check_plane(log, o);  // of two traces one may well lack it
   mrc::log::apply(o.filter, &log);
-  if (log.events.empty()) say_nothing_passes(log);
+  if (log.events.empty()) warn_no_events(log);
   return log;
 }
 
@@ -94,7 +94,7 @@ int print(const Options& o) {
     any = true;
     std::cout << (o.json ? to_json(e).dump() : to_text(e, whole.begin_ns())) << "\n";
   }
-  if (!any) say_nothing_passes(whole);
+  if (!any) warn_no_events(whole);
   warn(whole);
   return 0;
 }

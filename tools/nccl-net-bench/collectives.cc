@@ -30,7 +30,7 @@ size_t slice_of(Rank& rank) {
 }
 
 // Bytes from each of `from` to this rank and from this rank to each of `to`: p2p, send/recv and all-to-all differ only
-// in who talks to whom.
+// in these two lists.
 class Direct : public Collective {
  public:
   Direct(Rank& rank, std::vector<int> to, std::vector<int> from, bool divided)

@@ -37,7 +37,7 @@ class alignas(64) CompletionRing {  // rings of different shards share no cache 
   // Removes the completions of a QP.
   void purge(const SendSlots* owner) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns when every push that had begun has ended; later ones see what was written before this call.
-  void pass() ABSL_LOCKS_EXCLUDED(mutex_) { const MutexLock lock(mutex_); }
+  void await_pushes() ABSL_LOCKS_EXCLUDED(mutex_) { const MutexLock lock(mutex_); }
 
   std::atomic<int> users{0};  // QPs; once per direction
 

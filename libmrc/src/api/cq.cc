@@ -169,7 +169,7 @@ void mrc_cq::arm(bool solicited_only) {
     // A request for any completion is not weakened by a later one for solicited completions.
     if (!solicited_only || !armed()) arm_.store(solicited_only ? Arm::kSolicited : Arm::kAny);
   }
-  for (uint32_t shard = 0; shard < shards_; ++shard) ring(shard).pass();
+  for (uint32_t shard = 0; shard < shards_; ++shard) ring(shard).await_pushes();
 }
 
 void mrc_cq::disarm() {

@@ -24,10 +24,10 @@ size_t distance(const std::string& a, const std::string& b) {
 
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
   std::string best;
-  size_t least = word.size() / 2 + 1;
+  size_t smallest = word.size() / 2 + 1;
   for (const std::string& candidate : candidates)
-    if (const size_t d = distance(word, candidate); d < least) {
-      least = d;
+    if (const size_t d = distance(word, candidate); d < smallest) {
+      smallest = d;
       best = candidate;
     }
   return best;

@@ -16,7 +16,7 @@ inline constexpr size_t kMaxPrefetched = 8192;  // of one call: more would evict
 template <bool kForWrite = false>
 inline void prefetch(const void* data, size_t size) {
   const auto at = reinterpret_cast<uintptr_t>(data);
-  for (size_t i = 0, most = std::min(size, kMaxPrefetched); i < most; i += kCacheLine)
+  for (size_t i = 0, end = std::min(size, kMaxPrefetched); i < end; i += kCacheLine)
     __builtin_prefetch(reinterpret_cast<const void*>(at + i), kForWrite ? 1 : 0);
 }
 inline void prefetch_for_write(const void* data, size_t size) {

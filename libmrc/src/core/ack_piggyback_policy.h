@@ -1,5 +1,5 @@
 // AckPiggybackPolicy: decides whether the transport ACK of a message is piggybacked on the next data or waits for
-// later data?
+// later data.
 //
 // As a segment behind the data it needs no system call of its own, but adds a fifteenth to the latency of a small
 // message. Most peers continue without it, others wait for each of their completions. The kind of a peer shows when an
@@ -16,13 +16,13 @@ namespace mrc::core {
 
 class AckPiggybackPolicy {
  public:
-  enum class Choice : uint8_t { kTakeAlong, kLeaveOut, kLeftOutBefore };
+  enum class Choice : uint8_t { kPiggyback, kLeaveOut, kLeftOutBefore };
 
   // Data is about to leave while the ACK for messages up to `msn` is pending. An omitted ACK restarts the timer.
   Choice choose(uint32_t msn) {
     if (left_out_ > 0 && msn == last_left_out_) return Choice::kLeftOutBefore;  // more data, but no more messages
-    const bool try_it = left_out_ == 0 && ++taken_along_ > pause_;
-    if (left_out_ == kMaxLeftOut || !(goes_on_ || try_it)) return Choice::kTakeAlong;
+    const bool try_it = left_out_ == 0 && ++piggybacked_ > pause_;
+    if (left_out_ == kMaxLeftOut || !(keeps_sending_ || try_it)) return Choice::kPiggyback;
     ++left_out_;
     last_left_out_ = msn;
     return Choice::kLeaveOut;
@@ -31,17 +31,17 @@ class AckPiggybackPolicy {
   // A message has arrived.
   void on_message() {
     if (left_out_ == 0) return;
-    goes_on_ = true;
+    keeps_sending_ = true;
     pause_ = kFirstPause;
-    taken_along_ = 0;
+    piggybacked_ = 0;
   }
   // The timer sends the omitted ACK.
   void on_silence() {
     if (left_out_ == 0) return;
-    pause_ = goes_on_ ? kFirstPause : static_cast<uint16_t>(std::min(pause_ * 2, kLongestPause));
-    goes_on_ = false;
+    pause_ = keeps_sending_ ? kFirstPause : static_cast<uint16_t>(std::min(pause_ * 2, kLongestPause));
+    keeps_sending_ = false;
     left_out_ = 0;
-    taken_along_ = 0;
+    piggybacked_ = 0;
   }
   // An ACK was sent, for any reason.
   void on_sent() { left_out_ = 0; }
@@ -56,10 +56,10 @@ class AckPiggybackPolicy {
 
  private:
   uint32_t last_left_out_ = 0;
-  uint16_t taken_along_ = 0;
+  uint16_t piggybacked_ = 0;
   uint16_t pause_ = kFirstPause;
   uint8_t left_out_ = 0;
-  bool goes_on_ = false;
+  bool keeps_sending_ = false;
 };
 
 }  // namespace mrc::core

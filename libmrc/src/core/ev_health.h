@@ -25,7 +25,7 @@ struct EvHealth {
   uint8_t streak = 0;  // losses that count, without a delivery since the first
   uint8_t waits = 0;   // turns given up before the first delivery
   uint64_t losses = 0;
-  uint64_t losses_told = 0;
+  uint64_t losses_reported = 0;
   uint64_t ecn_marks = 0;
 
   // It has carried data and delivered nothing.

@@ -29,8 +29,8 @@ PerEv<EvStatus> EvHealthTable::status() const {
 // Planes without a sample get the first one of another plane: 0 would look like a plane without queues.
 void EvHealthTable::on_plane_rtt(EvIndex ev, Duration rtt) {
   if (config_.oblivious) return;
-  constexpr Duration kMostRtt = Duration::milliseconds(4000);
-  rtt = std::min(rtt, kMostRtt);
+  constexpr Duration kMaxRtt = Duration::milliseconds(4000);
+  rtt = std::min(rtt, kMaxRtt);
   Duration& smoothed = planes_[evs_[ev].plane].rtt;
   if (smoothed == Duration()) {
     for (PlaneHealth& p : planes_)
@@ -124,7 +124,7 @@ void EvHealthTable::check() const {
   std::array<uint32_t, PlaneSet::kMaxPlanes> active{};  // a check must not allocate
   for (const EvHealth& h : evs_) {
     MRC_INVARIANT(!h.active || h.state == EvState::kGood);
-    MRC_INVARIANT(h.losses_told <= h.losses && h.waits <= kMaxWaits);
+    MRC_INVARIANT(h.losses_reported <= h.losses && h.waits <= kMaxWaits);
     active[h.plane.value()] += h.active;
   }
   for (const PlaneId i : planes_.ids()) MRC_INVARIANT(active[i.value()] <= planes_[i].nominal_active);

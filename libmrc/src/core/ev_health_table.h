@@ -132,10 +132,10 @@ class EvHealthTable {
   // The configured number of active ones on those planes.
   uint32_t nominal_active(PlaneSet usable) const;
   // Losses since the last call.
-  uint64_t take_untold_losses(EvIndex ev) {
-    const uint64_t untold = evs_[ev].losses - evs_[ev].losses_told;
-    evs_[ev].losses_told = evs_[ev].losses;
-    return untold;
+  uint64_t take_unreported_losses(EvIndex ev) {
+    const uint64_t unreported = evs_[ev].losses - evs_[ev].losses_reported;
+    evs_[ev].losses_reported = evs_[ev].losses;
+    return unreported;
   }
   void check() const;
 

@@ -146,18 +146,18 @@ class EvRotation {
     if (!order_.planes.intersects(allowed)) return nullptr;
     const auto count = static_cast<uint32_t>(order_.runs.size());
     PathOrder::Run* best = nullptr;
-    uint64_t least = 0, sum = 0, in_use = 0;
+    uint64_t min_load = 0, sum = 0, in_use = 0;
     for (uint32_t k = 0, i = turn_; k < count; ++k, i = i + 1 < count ? i + 1 : 0) {
       PathOrder::Run& run = order_.runs[i];
       const uint64_t load = by_load ? load_of(paths, run.plane) : 0;
       sum += load;
       in_use += load != 0;  // a plane without packets in flight may be one whose port is stuck: it holds up no other
-      if (!allowed.contains(run.plane) || (best != nullptr && load >= least)) continue;
+      if (!allowed.contains(run.plane) || (best != nullptr && load >= min_load)) continue;
       best = &run;
-      least = load;
+      min_load = load;
     }
-    const bool over = least * 2 * (in_use - 1) > (sum - least) * 3;
-    return in_use > 1 && least != 0 && over && in_flight_[best->plane] > kAlwaysInFlight ? nullptr : best;
+    const bool over = min_load * 2 * (in_use - 1) > (sum - min_load) * 3;
+    return in_use > 1 && min_load != 0 && over && in_flight_[best->plane] > kAlwaysInFlight ? nullptr : best;
   }
   EvIndex chosen(const PathOrder::Run* run, EvIndex ev) {
     turn_ = static_cast<uint32_t>(run - order_.runs.data() + 1) % static_cast<uint32_t>(order_.runs.size());

@@ -65,9 +65,9 @@ class LossDetector {
                     bool asked_before) {
     const Instant sent_at = sending.at;
     if (rtt.known()) {
-      if (asked_before && last_arrival_ < now && now - last_arrival_ > patience(rtt.smoothed(), rtt))
+      if (asked_before && last_arrival_ < now && now - last_arrival_ > answer_timeout(rtt.smoothed(), rtt))
         on_silence({last_arrival_, now});
-      if (now - sent_at > patience(std::max(rtt.smoothed(), usual), rtt)) resumed_ = now;
+      if (now - sent_at > answer_timeout(std::max(rtt.smoothed(), usual), rtt)) resumed_ = now;
     }
     last_arrival_ = now;
     Plane& p = planes_[plane];
@@ -102,8 +102,8 @@ class LossDetector {
     if (!rtt.known()) return std::max(kUnknown, floor);
     begin_epoch(now, rtt);
     const Duration late = late_.max();
-    const Duration most = std::max(rtt.smoothed(), arrivals_.smoothed() + arrivals_.variation() * 4);
-    const Duration needed = std::min(late + late / 2, most);
+    const Duration max = std::max(rtt.smoothed(), arrivals_.smoothed() + arrivals_.variation() * 4);
+    const Duration needed = std::min(late + late / 2, max);
     return std::max({floor, needed, epochs_ < 2 ? rtt.smoothed() : Duration()});
   }
 
@@ -126,7 +126,7 @@ class LossDetector {
       const Duration late = window + rtt.variation() * 2;
       return std::min(std::max(p.arrived_at, ran_since) + late, limited_from + std::max(round + late, kMaxSilence));
     }
-    const Duration silence = window + patience(round, rtt);
+    const Duration silence = window + answer_timeout(round, rtt);
     const Instant limited =
         std::min(std::max({sent_at, ran_since, resumed_}) + silence, limited_from + std::max(silence, kMaxSilence));
     const Duration waited = std::max(evidence.delivered_at - sent_at, Duration());
@@ -141,7 +141,7 @@ class LossDetector {
   Instant detect(Instant now, const SentPackets& sent, const RttEstimator& rtt, Duration floor, const OwnHost& host,
                  const Paths& paths, const OnLost& on_lost) {
     const Duration reordering = window(now, rtt, floor);
-    for (Plane& p : planes_) p.tell(now, std::min(reordering / 2, host_delay_));
+    for (Plane& p : planes_) p.advance_settled(now, std::min(reordering / 2, host_delay_));
     Instant next = Instant::never();
     const uint64_t end = sent.highest_acked();
     for (uint64_t s = sent.next_in_flight(sent.una(), end); s < end; s = sent.next_in_flight(s + 1, end)) {
@@ -161,10 +161,10 @@ class LossDetector {
   // Nothing has arrived after that time.
   bool silent_since(Instant time) const { return last_arrival_ >= Instant::never() || last_arrival_ <= time; }
   // Since when something that was sent at that time can be unanswered for its path's sake: not before the last answer
-  // that came so late that the time of rule 2 begins anew, but at most `most` later, a long silence of all planes left
+  // that came so late that the time of rule 2 begins anew, but at most `max` later, a long silence of all planes left
   // out; and not while its plane delivers what was sent before it.
-  Instant unanswered_since(Instant sent_at, Duration most, const PlaneEvidence& evidence) const {
-    return std::max({sent_at, std::min(resumed_, without_silence(sent_at) + most), evidence.delivered_at});
+  Instant unanswered_since(Instant sent_at, Duration max, const PlaneEvidence& evidence) const {
+    return std::max({sent_at, std::min(resumed_, without_silence(sent_at) + max), evidence.delivered_at});
   }
 
   void check() const { arrivals_.check(); }
@@ -176,8 +176,8 @@ class LossDetector {
 
  private:
   struct Plane {
-    // In steps of `pause`: what was the newest that long ago.
-    void tell(Instant now, Duration pause) {
+    // Once per `pause`: `settled` becomes what was the newest a `pause` before.
+    void advance_settled(Instant now, Duration pause) {
       if (now < settles_at) return;
       settled = settling;
       settling = newest.at;
@@ -207,7 +207,7 @@ class LossDetector {
     return time < silence_.end ? time + (silence_.end - std::max(time, silence_.begin)) : time;
   }
   // Time within which a plane that works answers.
-  Duration patience(Duration round, const RttEstimator& rtt) const {
+  Duration answer_timeout(Duration round, const RttEstimator& rtt) const {
     return round * 2 + rtt.variation() * 4 + host_delay_;
   }
   void begin_epoch(Instant now, const RttEstimator& rtt) {

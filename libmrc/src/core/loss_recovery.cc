@@ -180,7 +180,7 @@ void Requester::arm_probe(Instant now) {
   probe_.arm(now, qp_.engine.config.probe_floor, std::max(rtt_.smoothed(), qp_.peer->recent_rtt) * 6 / 5);
 }
 
-Duration Requester::probe_patience() const {
+Duration Requester::probe_timeout() const {
   return std::max(rtt_.smoothed() * 2 + rtt_.variation() * 4, qp_.peer->recent_rtt * 2);
 }
 
@@ -194,7 +194,7 @@ void Requester::send_probe(Instant now, TraceTrigger why) {
     // A probe that never came back is silence on its path, too. It is sent again before that is certain: its path is
     // blamed only when the answer is later than queues explain, its plane's own among them.
     const ProbeTimer::Probe& last = probe_.latest();
-    if (probe_.unanswered_for(now, probe_patience()) && paths.peer_ran_since(last.sent_at) &&
+    if (probe_.unanswered_for(now, probe_timeout()) && paths.peer_ran_since(last.sent_at) &&
         paths.passed_over(now, last.ev, last.sent_at))
       paths.on_lost(now, last.ev, last.sent_at);
     probe_.on_sent(now, id, *ev, sent_.una());

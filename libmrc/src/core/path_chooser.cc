@@ -8,13 +8,13 @@
 namespace mrc::core {
 
 uint32_t PathChooser::draw_order(PathOrder* order, const EvChoice* choice) const {
-  const size_t least = choice != nullptr ? std::max<size_t>(1, choice->min_active) : 1;
+  const size_t min_active = choice != nullptr ? std::max<size_t>(1, choice->min_active) : 1;
   // GOOD ones; those of suspected links, too; with a choice also bad ones of usable planes; anything at all.
   enum { kGoodOnes, kSuspected, kDoubtful, kAny };
   order->clear();
   for (int relaxed = kGoodOnes; relaxed <= kAny; ++relaxed) {
-    if (relaxed == kSuspected && order->evs.size() >= least) continue;
-    if (relaxed == kDoubtful && (choice == nullptr || order->evs.size() >= least)) continue;
+    if (relaxed == kSuspected && order->evs.size() >= min_active) continue;
+    if (relaxed == kDoubtful && (choice == nullptr || order->evs.size() >= min_active)) continue;
     if (relaxed == kAny && !order->empty()) break;
     order->clear();
     for (const PlaneId p : planes_.ids()) {

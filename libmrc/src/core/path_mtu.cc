@@ -81,8 +81,8 @@ PathMtu::Verdict PathMtu::conclude(Instant now, PlaneId* plane) {
       continue;
     }
     p.searching = false;
-    p.rests = verdict == Verdict::kNarrow ? std::min<uint8_t>(p.rests + 1, kMaxRestDoublings) : 0;
-    p.again = now + kRest * (int64_t{1} << p.rests);
+    p.doublings = verdict == Verdict::kNarrow ? std::min<uint8_t>(p.doublings + 1, kMaxIntervalDoublings) : 0;
+    p.again = now + kSearchInterval * (int64_t{1} << p.doublings);
     if (verdict == Verdict::kPasses) p.limit = 0;
     if (verdict == Verdict::kNarrow) p.limit = p.best;
     *plane = i;

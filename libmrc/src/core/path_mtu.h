@@ -32,8 +32,8 @@ class PathMtu {
   static constexpr uint8_t kRounds = 3;
   static constexpr uint8_t kMaxLossyRounds = 8;
   static constexpr uint8_t kFullProbes = 5;  // per round: if full packets pass occasionally, one of them is answered
-  static constexpr Duration kRest = Duration::seconds(1);  // between searches of a plane
-  static constexpr uint8_t kMaxRestDoublings = 6;          // of a narrow plane: 64 s
+  static constexpr Duration kSearchInterval = Duration::seconds(1);  // between searches of a plane
+  static constexpr uint8_t kMaxIntervalDoublings = 6;                // of a narrow plane: 64 s
 
   struct Probe {
     PlaneId plane;
@@ -61,7 +61,7 @@ class PathMtu {
     for (const Plane& p : planes_) {
       MRC_INVARIANT(!p.searching || (p.wanted > kSmallest && p.wanted <= kLargest));
       MRC_INVARIANT(p.limit == 0 || p.limit >= kSmallest);
-      MRC_INVARIANT(p.full_left < kFullProbes && p.rests <= kMaxRestDoublings);
+      MRC_INVARIANT(p.full_left < kFullProbes && p.doublings <= kMaxIntervalDoublings);
       MRC_INVARIANT(!p.searching || (p.narrow_rounds < kRounds && p.silent_rounds < kRounds));
       MRC_INVARIANT(!p.searching || p.lossy_rounds < kMaxLossyRounds);
     }
@@ -75,7 +75,7 @@ class PathMtu {
     bool searching = false, full = false;
     uint8_t answered = 0;   // sizes of this round, a bit each, the smallest one lowest
     uint8_t full_left = 0;  // of this round, beside the first
-    uint8_t narrow_rounds = 0, silent_rounds = 0, lossy_rounds = 0, rests = 0;
+    uint8_t narrow_rounds = 0, silent_rounds = 0, lossy_rounds = 0, doublings = 0;
     Instant round_end = Instant::never();
     Instant again = kLongAgo;  // no search before; of a narrow plane, one then
   };

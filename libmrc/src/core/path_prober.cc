@@ -13,7 +13,7 @@ namespace {
 // A port status update is repeated until it is answered: a peer that missed it would avoid a good plane for ever, or
 // send into a failed one. The interval doubles up to this many times.
 constexpr uint8_t kStatusDoublings = 5;
-constexpr size_t kMostFirstProbes = 128;  // while so many requests are outstanding, no first probes are added
+constexpr size_t kMaxFirstProbes = 128;  // while so many requests are outstanding, no first probes are added
 }  // namespace
 
 PathProber::PathProber(EngineContext* engine, PeerTable* peers, QpTable* qps, ControlQueue* control)
@@ -202,7 +202,7 @@ void PathProber::on_timer(Instant now) {
       to->paths.on_probe_lost(now, o.op.ev, o.sent_at);
       to->rearm(&engine_.timers);
       o.overdue = true;
-      o.deadline = o.sent_at + engine_.config.ev_probe_interval * ProbeSchedule::kMaxPatience;
+      o.deadline = o.sent_at + engine_.config.ev_probe_interval * ProbeSchedule::kMaxTimeoutIntervals;
       continue;  // with its new deadline
     }
     const Outstanding done = o;
@@ -237,7 +237,7 @@ void PathProber::on_peer_gone(Peer* p) {
 }
 
 void PathProber::probe_paths(Instant now, Peer* p) {
-  if (ops_.size() >= kMostFirstProbes) p->paths.postpone_first_probes(now);
+  if (ops_.size() >= kMaxFirstProbes) p->paths.postpone_first_probes(now);
   while (const std::optional<EvIndex> ev = p->paths.take_due_probe(now)) {
     EndpointRequest op;
     op.peer = p->id;
@@ -245,7 +245,7 @@ void PathProber::probe_paths(Instant now, Peer* p) {
     op.id = new_id();
     op.dscp = engine_.config.dscp.no_trim;
     op.internal = true;
-    if (!start(now, op, p->paths.probe_patience(*ev))) p->paths.on_probe_unsent(now, *ev);
+    if (!start(now, op, p->paths.probe_timeout(*ev))) p->paths.on_probe_unsent(now, *ev);
   }
   search_path_mtu(now, p);
   p->rearm(&engine_.timers);

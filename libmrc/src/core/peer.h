@@ -54,7 +54,7 @@ struct Peer {
   }
   // While shared memory carries the peer's packets to that plane, packets from the network are not the peer's
   // [MRC-LOCAL-8].
-  bool comes_by(PlaneId plane, uint32_t pipe) {
+  bool accepts_pipe(PlaneId plane, uint32_t pipe) {
     uint32_t& standing = pipes[plane.value() % pipes.size()];
     if (pipe != 0) standing = pipe;
     return standing == pipe;

@@ -146,8 +146,8 @@ void PeerPaths::trace_plane(Instant now, PlaneId plane, bool up, TraceTrigger wh
 void PeerPaths::report_state(Instant now, EvIndex ev, TraceTrigger why) {
   ++generation_;
   const EvState state = health_.state(ev);
-  const uint64_t untold = health_.take_untold_losses(ev);
-  if (listeners_.sink != nullptr) listeners_.sink->on_ev_state(ev, state, untold);
+  const uint64_t unreported = health_.take_unreported_losses(ev);
+  if (listeners_.sink != nullptr) listeners_.sink->on_ev_state(ev, state, unreported);
   if (listeners_.trace == nullptr) return;
   const event::EvState change{
       .ev = config_.evs[ev].value, .state = state, .plane = plane_of(ev), .losses = health_.losses(ev)};
@@ -258,7 +258,7 @@ void PeerPaths::set_local_planes(PlaneSet up) {
 
 bool PeerPaths::on_port_status(Instant now, PlaneSet up) {
   const PlaneSet before = claims_.claimed() | claims_.down();
-  const bool accepted = claims_.on_report(now, up, use_.askable());
+  const bool accepted = claims_.on_report(now, up, use_.probeable());
   const PlaneSet called_down = (claims_.claimed() | claims_.down()) - before;
   if (!called_down.empty()) refresh_usable();
   for (const PlaneId plane : called_down) trace_plane(now, plane, false, TraceTrigger::kPortStatus);

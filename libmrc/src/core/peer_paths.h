@@ -44,7 +44,7 @@ class PeerPaths {
   PeerPaths& operator=(const PeerPaths&) = delete;
 
   // Reports changes of state from now on, and with the peer's description, which outlives this, paths that failed.
-  void tell(Sink* sink, const PeerDescription* peer = nullptr) {
+  void set_sink(Sink* sink, const PeerDescription* peer = nullptr) {
     listeners_.sink = sink;
     listeners_.peer = peer;
   }
@@ -128,8 +128,8 @@ class PeerPaths {
   Instant next_probe_time() const;
   // The next EV to be probed now; call until it returns none.
   std::optional<EvIndex> take_due_probe(Instant now);
-  Duration probe_patience(EvIndex ev) const { return probes_.patience(ev); }
-  // Until when a probe that was sent then may be unanswered although its path works, its patience aside. The answer
+  Duration probe_timeout(EvIndex ev) const { return probes_.timeout(ev); }
+  // Until when a probe that was sent then may be unanswered although its path works, its timeout aside. The answer
   // comes over the plane on which requests of the peer may wait in a queue.
   Instant earliest_probe_expiry(EvIndex ev, Instant sent_at) const {
     return usable(ev) ? probes_.earliest_expiry(ev, sent_at) : sent_at;
@@ -149,7 +149,7 @@ class PeerPaths {
   // Planes that are too narrow for full packets are avoided if another one is in use [MRC-MTU-3].
   void set_narrow_planes(PlaneSet narrow);
   // It is not reported down. It may be retired because of losses, which its MTU may cause.
-  bool plane_could_carry(PlaneId plane) const { return (use_.askable() - claims_.down()).contains(plane); }
+  bool plane_could_carry(PlaneId plane) const { return (use_.probeable() - claims_.down()).contains(plane); }
   PerEv<EvStatus> status() const { return health_.status(); }
   void check() const;
 

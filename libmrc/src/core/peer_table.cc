@@ -20,7 +20,7 @@ PeerId PeerTable::intern(const PeerDescription& description) {
   index_.add(id, peer->interned);
   free_.pop_back();
   add_reference(peer.get());
-  peer->paths.tell(&engine_.sink, &peer->description);
+  peer->paths.set_sink(&engine_.sink, &peer->description);
   peer->paths.set_local_planes(engine_.planes_up);
   peers_[id] = std::move(peer);
   engine_.sink.on_peer_addresses(id);

@@ -27,7 +27,7 @@ bool sendable(const IpAddress& addr) {
 }
 
 // True if `peer` is the requester. One host may run several processes, distinguished by their slots.
-bool is_asker(const Peer& peer, const wire::Flow& flow, const wire::Plth& ask) {
+bool is_sender_of(const Peer& peer, const wire::Flow& flow, const wire::Plth& ask) {
   const PeerDescription& d = peer.description;
   return !d.planes.empty() && d.planes[0].addr == flow.src && (!d.learn || d.slot == ask.slot);
 }
@@ -126,48 +126,48 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId pla
   const wire::Flow back = make_reply_flow(engine_.config, flow, plane, p.plth.slot, *ev);
   wire::Bth bth;
   bth.dqp = wire::kEndpointQpn;
-  const wire::Plth tell = describe_plane(flow, p.plth);
+  const wire::Plth answer = describe_plane(flow, p.plth);
   wire::Spth ports;
   if (p.plth.ports) ports = own_ports_.part(PlaneId(p.plth.plane), p.spth().first);
   const uint32_t asked = wire::packet_bytes(p.bth.opcode, false, p.payload_len);
   const auto encode = [&](std::span<uint8_t> out) {
-    return wire::encode_plane_response(out, bth, tell, p.plth.ports ? &ports : nullptr);
+    return wire::encode_plane_response(out, bth, answer, p.plth.ports ? &ports : nullptr);
   };
   if (control_.push_reply(now, back, *ev, peers_.source_of(flow, plane), asked, encode))
     ++(p.plth.ports ? engine_.counters.rx_port_requests : engine_.counters.rx_plane_requests);
-  ask_back(now, flow, p.plth);
+  query_back(now, flow, p.plth);
 }
 
 // The answer to a request about one of our planes.
 wire::Plth PlaneDiscovery::describe_plane(const wire::Flow& flow, const wire::Plth& ask) const {
   const EndpointConfig& c = engine_.config;
-  wire::Plth tell;
-  tell.plane = ask.plane;
-  tell.planes = static_cast<uint8_t>(c.planes.size());
-  tell.slot = c.slot;
-  tell.nonce = ask.nonce;
-  tell.ready = accepts(flow, ask);
-  if (tell.plane < c.planes.size()) {
-    tell.addr = c.planes[tell.plane].addr;
-    tell.port = c.planes[tell.plane].port;
-    if (tell.plane < c.slot_ports.size()) {
-      tell.port = c.slot_ports[tell.plane].standard;
-      tell.port_base = c.slot_ports[tell.plane].base;
+  wire::Plth answer;
+  answer.plane = ask.plane;
+  answer.planes = static_cast<uint8_t>(c.planes.size());
+  answer.slot = c.slot;
+  answer.nonce = ask.nonce;
+  answer.ready = accepts(flow, ask);
+  if (answer.plane < c.planes.size()) {
+    answer.addr = c.planes[answer.plane].addr;
+    answer.port = c.planes[answer.plane].port;
+    if (answer.plane < c.slot_ports.size()) {
+      answer.port = c.slot_ports[answer.plane].standard;
+      answer.port_base = c.slot_ports[answer.plane].base;
     }
   }
-  return tell;
+  return answer;
 }
 
 // True if packets from the requester's address on that plane are accepted as the requester's.
 bool PlaneDiscovery::accepts(const wire::Flow& flow, const wire::Plth& ask) const {
   if (ask.addr.is_zero()) return false;
   return peers_.find_at(flow.src, [&](const Peer& p) {
-    return is_asker(p, flow, ask) && p.owns(ask.addr, PlaneId(ask.plane));
+    return is_sender_of(p, flow, ask) && p.owns(ask.addr, PlaneId(ask.plane));
   }) != nullptr;
 }
 
 // A plane that the peer lacked, and about which it sends an address now, has come: it is queried for again, paced as in
-// ask_back(). [MRC-EXT-12]
+// query_back(). [MRC-EXT-12]
 void PlaneDiscovery::reopen_plane(Instant now, Peer* p, const wire::Plth& ask) {
   const PlaneId plane(ask.plane);
   PlaneQuery& q = p->plane_query;
@@ -180,15 +180,15 @@ void PlaneDiscovery::reopen_plane(Instant now, Peer* p, const wire::Plth& ask) {
 
 // A peer that sends a request is up, and accepts our packets soon: open queries are repeated, once for each request of
 // the peer, and no sooner than a first repetition would be, regardless of the arrivals [MRC-EXT-7] [MRC-EXT-9].
-void PlaneDiscovery::ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask) {
+void PlaneDiscovery::query_back(Instant now, const wire::Flow& flow, const wire::Plth& ask) {
   const auto again = [&](PendingQuery* query) {
     query->restart(now);
     engine_.timers.set(&timer_, std::min(timer_.deadline, query->next));
   };
   peers_.find_at(flow.src, [&](Peer& p) {
-    if (is_asker(p, flow, ask)) reopen_plane(now, &p, ask);
+    if (is_sender_of(p, flow, ask)) reopen_plane(now, &p, ask);
     if ((p.plane_query.open.empty() && !p.port_query.open) || ask.nonce == p.plane_query.peer_nonce ||
-        !is_asker(p, flow, ask))
+        !is_sender_of(p, flow, ask))
       return false;
     p.plane_query.peer_nonce = ask.nonce;
     if (!p.plane_query.open.empty()) again(&p.plane_query);

@@ -44,7 +44,7 @@ class PlaneDiscovery {
   void ask_for_planes(Instant now, Peer* p);
   bool accepts(const wire::Flow& flow, const wire::Plth& ask) const;
   void reopen_plane(Instant now, Peer* p, const wire::Plth& ask);
-  void ask_back(Instant now, const wire::Flow& flow, const wire::Plth& ask);
+  void query_back(Instant now, const wire::Flow& flow, const wire::Plth& ask);
   bool learn_plane(Peer* to, const wire::Plth& announced);
   void use_plane(Instant now, Peer* to, PlaneId plane, bool ready);
   wire::Plth describe_plane(const wire::Flow& flow, const wire::Plth& ask) const;

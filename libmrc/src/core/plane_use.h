@@ -1,7 +1,7 @@
 // PlaneUse: the usable planes towards one peer, and the reasons against the others. Sans-IO; no allocation. [MRC-EVS-5]
 // [MRC-PORT-1] [MRC-MTU-3]
 //
-//     usable() is a part of present() & local_up() without planes that are down or suspended
+//     usable() is a part of probeable(), without planes that are down or suspended
 #pragma once
 
 #include "base/planes.h"
@@ -16,8 +16,8 @@ class PlaneUse {
   bool usable(PlaneId plane) const { return usable_.contains(plane); }
   bool present(PlaneId plane) const { return present_.contains(plane); }
   bool locally_up(PlaneId plane) const { return local_up_.contains(plane); }
-  // Planes that carry probes: both ends have them, and the port of this host is up.
-  PlaneSet askable() const { return present_ & local_up_; }
+  // Planes that can carry probes: both ends have them, and the port of this host is up.
+  PlaneSet probeable() const { return present_ & local_up_; }
 
   // Each is followed by refresh().
   void set_present(PlaneSet present) { present_ = present; }
@@ -33,12 +33,12 @@ class PlaneUse {
   // `claimed`: planes that the peer reports down without proof; `down`: with proof (PortClaims). If no other plane is
   // left, those that are narrow or only claimed down are used.
   void refresh(PlaneSet claimed, PlaneSet down) {
-    usable_ = askable() - down - suspended_;
+    usable_ = probeable() - down - suspended_;
     if (!narrow_.contains_all(usable_)) usable_ -= narrow_;
     if (!claimed.contains_all(usable_)) usable_ -= claimed;
   }
 
-  void check(PlaneSet down) const { MRC_INVARIANT((askable() - down - suspended_).contains_all(usable_)); }
+  void check(PlaneSet down) const { MRC_INVARIANT((probeable() - down - suspended_).contains_all(usable_)); }
 
  private:
   PlaneSet present_;  // planes that both ends have

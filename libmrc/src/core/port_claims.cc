@@ -4,13 +4,13 @@
 
 namespace mrc::core {
 
-bool PortClaims::on_report(Instant now, PlaneSet up, PlaneSet askable) {
+bool PortClaims::on_report(Instant now, PlaneSet up, PlaneSet probeable) {
   bool accepted = true;
   for (const PlaneId plane : planes_.ids()) {
     Plane& p = planes_[plane];
     const bool is_up = up.contains(plane);
     if (!(claimed_ | down_).contains(plane) && !is_up) {
-      if (!askable.contains(plane)) {
+      if (!probeable.contains(plane)) {
         leave(now, plane);
       } else if (now < p.hold_until) {
         accepted = false;

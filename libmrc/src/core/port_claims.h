@@ -32,10 +32,10 @@ class PortClaims {
   // A plane that is down is probed once per `ask_interval`.
   PortClaims(size_t planes, Duration ask_interval) : planes_(planes), ask_interval_(ask_interval) {}
 
-  // The peer's report: the planes that are up. Planes outside of `askable` carry no probe and are not in use either;
+  // The peer's report: the planes that are up. Planes outside of `probeable` carry no probe and are not in use either;
   // for them the report is accepted. False when some of it was ignored, too soon after a refuted claim: the update must
   // not be answered, so that an honest peer repeats it.
-  bool on_report(Instant now, PlaneSet up, PlaneSet askable);
+  bool on_report(Instant now, PlaneSet up, PlaneSet probeable);
 
   PlaneSet claimed() const { return claimed_; }  // reported down, not proved yet
   PlaneSet down() const { return down_; }        // reported down, and no probe was answered

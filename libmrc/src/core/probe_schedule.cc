@@ -108,9 +108,9 @@ bool ProbeSchedule::on_silent_check(EvIndex ev, Instant sent_at) {
   return c.in_a_row >= (c.requested_at >= c.first ? kSilentChecksOfOneInUse : kSilentChecks);
 }
 
-Duration ProbeSchedule::patience(EvIndex ev) const {
+Duration ProbeSchedule::timeout(EvIndex ev) const {
   const Duration usual = config_.ev_probe_interval * (int64_t{1} << std::min(evs_[ev].unanswered, kDoublings));
-  return std::min(std::max(usual, answer_time_ * 2), config_.ev_probe_interval * kMaxPatience);
+  return std::min(std::max(usual, answer_time_ * 2), config_.ev_probe_interval * kMaxTimeoutIntervals);
 }
 
 void ProbeSchedule::on_lost(Instant now, EvIndex ev) {
@@ -118,12 +118,12 @@ void ProbeSchedule::on_lost(Instant now, EvIndex ev) {
   p.outstanding = false;
   if (!p.retired()) return;
   if (p.unanswered < kDoublings) ++p.unanswered;
-  schedule(now, ev, patience(ev));
+  schedule(now, ev, timeout(ev));
 }
 
 void ProbeSchedule::on_unsent(Instant now, EvIndex ev) {
   evs_[ev].outstanding = false;
-  if (evs_[ev].retired()) schedule(now, ev, patience(ev));
+  if (evs_[ev].retired()) schedule(now, ev, timeout(ev));
 }
 
 // Retired EVs and no others are probed again and again; the EVs recorded for a plane are its own.

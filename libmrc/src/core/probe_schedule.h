@@ -23,7 +23,7 @@ namespace mrc::core {
 
 class ProbeSchedule {
  public:
-  static constexpr int64_t kMaxPatience = 8;  // probe intervals
+  static constexpr int64_t kMaxTimeoutIntervals = 8;  // probe intervals
 
   ProbeSchedule(const EndpointConfig& config, const EvLinks& links, const EvHealthTable& health, const PlaneUse& use,
                 const PathChooser& chooser, Rng* rng)
@@ -85,9 +85,9 @@ class ProbeSchedule {
   // --- outstanding probes ---
   bool outstanding(EvIndex ev) const { return evs_[ev].outstanding; }
   // Time after which a probe of this EV without an answer is evidence against it: the interval, doubled for each that
-  // went unanswered, and at least twice as long as the peer's answers take now; at most kMaxPatience intervals
+  // went unanswered, and at least twice as long as the peer's answers take now; at most kMaxTimeoutIntervals intervals
   // [MRC-EVS-8].
-  Duration patience(EvIndex ev) const;
+  Duration timeout(EvIndex ev) const;
   // `overdue`: on_lost() was called for that probe, and another one may be outstanding.
   void on_answer(EvIndex ev, Duration took, bool overdue) {
     if (!overdue) evs_[ev].outstanding = false;
@@ -109,7 +109,7 @@ class ProbeSchedule {
   // 1 % each way, some two checks in a row would be silent every half a minute.
   static constexpr uint8_t kSilentChecks = 2, kSilentChecksOfOneInUse = 3;
   static constexpr uint8_t kDoublings = 3;
-  static_assert(1 << kDoublings == kMaxPatience);
+  static_assert(1 << kDoublings == kMaxTimeoutIntervals);
   struct Probe {
     Instant next = Instant::never();  // of a retired EV
     uint8_t unanswered = 0;           // in a row

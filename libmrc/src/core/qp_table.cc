@@ -37,7 +37,7 @@ void QpTable::destroy(Qp* qp) {
     Tombstone t;
     t.last = responder.transport_ack(responder.faulted());
     t.peer = qp->peer->id;
-    t.heard = responder.last_request();
+    t.last_request = responder.last_request();
     tombstones_.put(slot_of(qp->qpn), t);
   }
   qp->reset();

@@ -120,11 +120,11 @@ void Requester::begin_sending() {
 
 // The packets that this QP may have in flight. [MRC-NSCC-32]
 uint32_t Requester::share_of_room() const {
-  constexpr uint64_t kLeast = 4;
+  constexpr uint64_t kMinPackets = 4;
   const uint64_t room = qp_.engine.config.receive_room;
   if (room == 0) return UINT32_MAX;
   const uint64_t packets = room / qp_.attr.path_mtu >> std::countr_zero(std::bit_ceil(qp_.peer->senders));
-  return static_cast<uint32_t>(std::clamp<uint64_t>(packets, kLeast, UINT32_MAX));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(packets, kMinPackets, UINT32_MAX));
 }
 
 void Requester::end_sending() {

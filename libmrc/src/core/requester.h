@@ -147,7 +147,7 @@ class Requester {
   void arm_probe(Instant now);
   void send_probe(Instant now, TraceTrigger why);
   bool queue_probe(Instant now, TraceTrigger why, EvIndex ev, uint16_t id);
-  Duration probe_patience() const;  // age at which an unanswered probe counts against its path
+  Duration probe_timeout() const;  // age at which an unanswered probe counts against its path
   void suspect_path_mtu(Instant now);
   bool outstanding() const { return !sent_.all_arrived() || !sq_.empty(); }
 

@@ -201,7 +201,7 @@ void Responder::append_ack(Instant now, BurstBuilder* builder, const TxBurst* bu
   if (complete && burst->segments == 1 && c.ack_delay > Duration()) {
     const AckPiggybackPolicy::Choice choice = piggyback_.choose(msn_);
     if (choice == AckPiggybackPolicy::Choice::kLeaveOut) delay_ack(now + c.ack_delay);
-    if (choice != AckPiggybackPolicy::Choice::kTakeAlong) return;
+    if (choice != AckPiggybackPolicy::Choice::kPiggyback) return;
   }
   add_ack(now, builder);
   // The peer has all the information it waits for. The SACK serves only its congestion control, which needs one per

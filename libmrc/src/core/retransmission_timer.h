@@ -55,8 +55,8 @@ class RetransmissionTimer {
     for (uint64_t s = sent->next_in_flight(sent->una(), end); s < end; s = sent->next_in_flight(s + 1, end)) {
       const TxRecord& r = (*sent)[s];
       const PlaneEvidence evidence = paths.evidence(paths.plane_of(r.ev), r.sent_at);
-      const Duration patience = std::max(interval, evidence.round_trip * 4);
-      const Instant due = detector.unanswered_since(r.sent_at, patience, evidence) + patience;
+      const Duration timeout = std::max(interval, evidence.round_trip * 4);
+      const Instant due = detector.unanswered_since(r.sent_at, timeout, evidence) + timeout;
       if (due > now) {
         expired.next = std::min(expired.next, due);
         continue;

@@ -75,7 +75,7 @@ bool RxDispatcher::is_from(Instant now, Peer* peer, const RxBurst& burst) {
     ++engine_.counters.drop_source;
     return false;
   }
-  if (!peer->comes_by(burst.plane, burst.pipe)) {
+  if (!peer->accepts_pipe(burst.plane, burst.pipe)) {
     ++engine_.counters.drop_beside_pipe;
     return false;
   }

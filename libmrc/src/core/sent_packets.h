@@ -21,10 +21,10 @@ class SentPackets {
   // --- records ---
   bool open() const { return window_ != nullptr; }
   // Before up to `packets` more are sent: takes records for those and the outstanding ones, and for as many that have
-  // arrived, as late reports need them; `most` is the number of packets that may be outstanding. Throws std::bad_alloc,
+  // arrived, as late reports need them; `max` is the number of packets that may be outstanding. Throws std::bad_alloc,
   // and changes nothing then.
-  void make_room(TxWindowPool* pool, uint32_t packets, uint32_t most) {
-    const uint64_t wanted = 2 * std::min<uint64_t>(nxt_ - una_ + packets, most);
+  void make_room(TxWindowPool* pool, uint32_t packets, uint32_t max) {
+    const uint64_t wanted = 2 * std::min<uint64_t>(nxt_ - una_ + packets, max);
     if (open() && capacity() >= wanted) return;
     std::unique_ptr<TxWindow> larger = pool->take(static_cast<uint32_t>(wanted));
     if (!open()) first_ = nxt_;

@@ -12,7 +12,7 @@ namespace mrc::core {
 
 namespace {
 
-constexpr Duration kStrayPause = Duration::milliseconds(100);  // minimum time between queries
+constexpr Duration kMinPortQueryInterval = Duration::milliseconds(100);  // minimum time between queries
 
 }  // namespace
 
@@ -81,7 +81,7 @@ bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, con
 void PlaneDiscovery::on_foreign_port(Instant now, Peer* p) {
   engine_.report(now, Qpn(), TraceTrigger::kSourcePort, event::Drop{});
   PortQuery& q = p->port_query;
-  if (now - q.asked < kStrayPause) return;
+  if (now - q.asked < kMinPortQueryInterval) return;
   if (!q.open) {
     open_ports(now, p);
   } else if (q.exhausted()) {

@@ -109,12 +109,12 @@ class TimerHeap {
   }
   void down(uint32_t i) {
     for (;;) {
-      uint32_t least = i;
+      uint32_t smallest = i;
       for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < heap_.size(); ++child)
-        if (heap_[child]->key < heap_[least]->key) least = child;
-      if (least == i) return;
-      exchange(i, least);
-      i = least;
+        if (heap_[child]->key < heap_[smallest]->key) smallest = child;
+      if (smallest == i) return;
+      exchange(i, smallest);
+      i = smallest;
     }
   }
   void exchange(uint32_t a, uint32_t b) {

@@ -29,7 +29,7 @@ void Tombstones::answer(Instant now, Tombstone* t) {
 
 void Tombstones::repeat(Instant now, Instant since) {
   for (Tombstone& t : by_slot_)
-    if (t.peer != kNoPeer && t.heard >= since) answer(now, &t);
+    if (t.peer != kNoPeer && t.last_request >= since) answer(now, &t);
 }
 
 uint32_t Tombstones::count(PeerId peer) const {

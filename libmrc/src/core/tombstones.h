@@ -16,7 +16,7 @@ namespace mrc::core {
 struct Tombstone {
   TransportAck last;
   PeerId peer = kNoPeer;
-  Instant heard;  // the last request
+  Instant last_request;
   Instant answered = kLongAgo;
 };
 

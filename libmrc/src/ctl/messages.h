@@ -18,14 +18,14 @@
 namespace mrc::ctl {
 
 // From a process: it has the device open.
-struct Hello {
+struct Registration {
   std::string device;
   std::string program = "?";
   Whole<uint32_t> slot, planes;
   std::string ev_mode;
   Whole<uint32_t> evs;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Hello, device, program, slot, planes, ev_mode, evs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Registration, device, program, slot, planes, ev_mode, evs)
 
 // From a process: all its profiles by id, and the number of its QPs that hold each.
 struct Holds {

@@ -15,12 +15,12 @@ namespace mrc::datapath {
 class ClosedPlanes {
  public:
   // What is missing may come: an address, an interface, a port of a card.
-  static bool may_come(int code) {
+  static bool can_open_later(int code) {
     return code == EADDRNOTAVAIL || code == ENODEV || code == ENXIO || code == ENETDOWN;
   }
   // The plane is closed, or the error is one that the whole device has.
   Status add(PlaneId plane, Error why) {
-    if (!may_come(why.code)) return std::move(why).under("plane " + std::to_string(port_of(plane)) + ": ");
+    if (!can_open_later(why.code)) return std::move(why).under("plane " + std::to_string(port_of(plane)) + ": ");
     why_.insert_or_assign(plane, std::move(why));
     return {};
   }

@@ -2,8 +2,8 @@
 // (fault) implement it; the device drives it. No protocol decision is taken below this line: a driver does not inspect
 // payloads.
 //
-// Threads: one caller at a time (the device serialises, as for the endpoint). Only wait_fd() may be waited on by
-// another thread meanwhile. Nothing here blocks, and nothing allocates or logs per packet.
+// Threads: one caller at a time (the device serialises, as for the endpoint). Only the descriptors of wait_fds() may be
+// waited on by another thread meanwhile. Nothing here blocks, and nothing allocates or logs per packet.
 #pragma once
 
 #include <cerrno>

@@ -21,7 +21,7 @@ namespace mrc::datapath {
 namespace {
 
 constexpr uint32_t kMaxOvertakers = 4;
-constexpr Duration kReorderAtMost = Duration::milliseconds(1);
+constexpr Duration kMaxReorderDelay = Duration::milliseconds(1);
 
 // Memory for the changed packets of one burst.
 class Scratch {
@@ -157,7 +157,7 @@ void FaultDatapath::send_damaged(Instant now, const core::TxBurst& burst, Durati
       whole_ = single_;
       if (mark) whole_.flow = marked_.flow;
       uint32_t overtakers = 1 + static_cast<uint32_t>(faults_.rng().below(kMaxOvertakers));
-      if (!held_.hold(now + kReorderAtMost, whole_, bursts_ + overtakers)) ++own_.fault_dropped;
+      if (!held_.hold(now + kMaxReorderDelay, whole_, bursts_ + overtakers)) ++own_.fault_dropped;
     } else {
       append(mark ? &marked_ : &main_, single_);
     }

@@ -185,10 +185,10 @@ class Parser {
       if (!expect('=', "'='")) return false;
       if (rule->kind == FaultKind::kDelay) {
         if (!duration(&rule->delay)) return false;
-        rule->delay_most = rule->delay;
+        rule->delay_max = rule->delay;
         size_t second = at_ + 1;
-        if (take('/') && (!duration(&rule->delay_most))) return false;
-        if (rule->delay_most < rule->delay) return fail(second, "a delay not below the first");
+        if (take('/') && (!duration(&rule->delay_max))) return false;
+        if (rule->delay_max < rule->delay) return fail(second, "a delay not below the first");
       } else if (!probability(&rule->probability)) {
         return false;
       }

@@ -23,8 +23,8 @@ struct FaultRule {
   double probability = 0;
   uint32_t run = 1;  // packets in a row, burstloss
   Duration delay;
-  Duration delay_most;  // uniform between the two
-  Duration from;        // since the first burst
+  Duration delay_max;  // uniform between the two
+  Duration from;       // since the first burst
   Duration to = Duration::infinite();
 
   bool concerns(PlaneId plane, EvIndex ev_index) const {

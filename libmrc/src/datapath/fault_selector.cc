@@ -60,7 +60,7 @@ FaultSelector::Effect FaultSelector::evaluate(Instant now, const core::TxBurst& 
       return effect;
     }
     if (rule.kind == FaultKind::kDelay) {
-      int64_t span = (rule.delay_most - rule.delay).ns();
+      int64_t span = (rule.delay_max - rule.delay).ns();
       effect.delay = effect.delay + rule.delay +
                      Duration::nanoseconds(static_cast<int64_t>(states_[i].rng.unit() * static_cast<double>(span)));
     } else if (states_[i].gap < burst.segments || states_[i].run > 0) {

@@ -17,7 +17,7 @@ bool HeldQueue::hold(Instant due, const core::TxBurst& burst, uint64_t after_bur
   return true;
 }
 
-bool HeldQueue::let_go(Instant now, const Held& held, Datapath* to) {
+bool HeldQueue::send_held(Instant now, const Held& held, Datapath* to) {
   held.burst.view(&whole_);
   if (!to->tx_one(now, whole_)) return false;
   held_bytes_ -= whole_.bytes;
@@ -30,7 +30,7 @@ void HeldQueue::release(Instant now, Datapath* to) {
     PlaneSet full;
     for (auto i = queue->begin(); i != queue->end() && i->first.first <= now.ns();) {
       bool tried = !full.contains(i->second.burst.plane());
-      if (tried && let_go(now, i->second, to)) {
+      if (tried && send_held(now, i->second, to)) {
         i = queue->erase(i);
       } else {
         full.insert(i->second.burst.plane());
@@ -42,7 +42,7 @@ void HeldQueue::release(Instant now, Datapath* to) {
 
 void HeldQueue::release_overtaken(Instant now, uint64_t bursts, Datapath* to) {
   for (auto i = overtaken_.begin(); i != overtaken_.end();)
-    i = i->second.after_burst <= bursts && let_go(now, i->second, to) ? overtaken_.erase(i) : std::next(i);
+    i = i->second.after_burst <= bursts && send_held(now, i->second, to) ? overtaken_.erase(i) : std::next(i);
 }
 
 Instant HeldQueue::next_timeout() const {

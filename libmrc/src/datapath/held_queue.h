@@ -31,7 +31,7 @@ class HeldQueue {
   };
   using Due = std::pair<int64_t, uint64_t>;  // time, order of arrival
 
-  bool let_go(Instant now, const Held& held, Datapath* to);
+  bool send_held(Instant now, const Held& held, Datapath* to);
 
   std::map<Due, Held> delayed_;
   std::map<Due, Held> overtaken_;

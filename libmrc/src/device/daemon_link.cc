@@ -32,7 +32,7 @@ constexpr Duration kFinalSendTimeout = Duration::milliseconds(200);  // for a da
 constexpr size_t kMaxQueued = size_t{1} << 24;                       // a daemon that does not read is considered dead
 constexpr size_t kMaxLine = size_t{1} << 26;
 constexpr int kMaxParts = 1024;  // read at once
-constexpr int kAloneAfter = 5;   // seconds: a restart takes less
+constexpr int kAbsentAfter = 5;  // seconds: a restart takes less
 constexpr uint64_t kSocketTag = 0, kTimerTag = 1;
 
 // Any user may have made a socket of this name.
@@ -93,7 +93,7 @@ bool DaemonLink::connect() {
   if (!fd || ::connect(fd.get(), at->get(), at->length) != 0 || !trusted(fd.get(), socket_)) return false;
   epoll_event event{EPOLLIN, {}};
   event.data.u64 = kSocketTag;
-  const std::string hello = listener_->greeting().dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string registration = listener_->registration().dump(-1, ' ', false, Json::error_handler_t::replace);
   {
     const MutexLock lock(mutex_);
     fd_ = std::move(fd);
@@ -107,7 +107,7 @@ bool DaemonLink::connect() {
     connected_.store(true);
     was_connected_.store(true);
     log_line(LogLevel::kDebug, "connected to mrcd at " + socket_);
-    queue(hello);
+    queue(registration);
   }
   listener_->on_connected();
   return true;
@@ -220,9 +220,9 @@ void DaemonLink::serve() {
       uint64_t ticks;
       [[maybe_unused]] const ssize_t got = ::read(timer_.get(), &ticks, sizeof ticks);
       if (connected() || connect())
-        seconds_alone_ = 0;
-      else if (was_connected() && ++seconds_alone_ == kAloneAfter)
-        listener_->on_alone();
+        seconds_absent_ = 0;
+      else if (was_connected() && ++seconds_absent_ == kAbsentAfter)
+        listener_->on_daemon_absent();
       continue;
     }
     int fd;

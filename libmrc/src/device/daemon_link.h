@@ -21,10 +21,10 @@ namespace mrc::device {
 
 class LinkListener {
  public:
-  virtual nlohmann::json greeting() = 0;  // the first line of every connection
-  virtual void on_connected() = 0;        // after it: changes since it was made have not been posted
+  virtual nlohmann::json registration() = 0;  // the first line of every connection
+  virtual void on_connected() = 0;            // after it: changes since it was made have not been posted
   virtual void on_message(const nlohmann::json& message) = 0;
-  virtual void on_alone() = 0;  // the daemon has been gone for some seconds
+  virtual void on_daemon_absent() = 0;  // the daemon has been gone for some seconds
 
  protected:
   ~LinkListener() = default;
@@ -83,7 +83,7 @@ class DaemonLink {
   uint64_t next_request_ ABSL_GUARDED_BY(mutex_) = 1;
   LineReader in_;  // serve() alone
   uint64_t messages_ = 0;
-  int seconds_alone_ = 0;
+  int seconds_absent_ = 0;
   std::atomic<bool> connected_{false};
   std::atomic<bool> was_connected_{false};
 };

@@ -6,14 +6,14 @@
 namespace mrc::device {
 
 void DelayReports::on_connected() {
-  for (auto& [number, told] : told_) told.before = told.last;
-  for (Released& released : released_) released.told.before = released.told.last;
+  for (auto& [number, reported] : reported_) reported.before = reported.last;
+  for (Released& released : released_) released.reported.before = released.reported.last;
 }
 
 void DelayReports::on_released(ctl::PeerReport last) {
-  Told told;
-  if (auto known = told_.extract(last.peer); !known.empty()) told = std::move(known.mapped());
-  if (released_.size() < kMaxReleased) released_.push_back({std::move(last), std::move(told)});
+  Reported reported;
+  if (auto known = reported_.extract(last.peer); !known.empty()) reported = std::move(known.mapped());
+  if (released_.size() < kMaxReleased) released_.push_back({std::move(last), std::move(reported)});
 }
 
 void DelayReports::begin() {
@@ -27,12 +27,12 @@ DelayReports::Peers DelayReports::next(Peers* peers) {
   std::set<core::PeerId> there;
   for (ctl::PeerReport& peer : *peers) {
     there.insert(peer.peer);
-    subtract(&peer, &told_[peer.peer]);
+    subtract(&peer, &reported_[peer.peer]);
   }
-  std::erase_if(told_, [&](const auto& known) { return !there.contains(known.first); });
+  std::erase_if(reported_, [&](const auto& known) { return !there.contains(known.first); });
   Peers last;
   for (Released& released : released_) {
-    subtract(&released.last, &released.told);
+    subtract(&released.last, &released.reported);
     last.push_back(std::move(released.last));
   }
   released_.clear();
@@ -41,11 +41,11 @@ DelayReports::Peers DelayReports::next(Peers* peers) {
 }
 
 // After a fall the number is that of another peer.
-void DelayReports::subtract(ctl::PeerReport* peer, Told* told) {
+void DelayReports::subtract(ctl::PeerReport* peer, Reported* reported) {
   ctl::PeerDelays now = {std::move(peer->completion), std::move(peer->retransmission)};
-  if (ctl::has_fallen(now, told->last)) *told = {};
-  told->last = now;
-  ctl::PeerDelays more = ctl::growth(std::move(now), told->before);
+  if (ctl::has_fallen(now, reported->last)) *reported = {};
+  reported->last = now;
+  ctl::PeerDelays more = ctl::growth(std::move(now), reported->before);
   peer->completion = std::move(more.completion);
   peer->retransmission = std::move(more.retransmission);
 }

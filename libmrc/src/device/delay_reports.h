@@ -1,7 +1,7 @@
 // DelayReports: the histograms that a device has reported to mrcd, so that mrcd counts each request once. [MRC-MON-9]
 //
-// A connection's reports count from its beginning: what the connections before it were told is in the series of their
-// daemon, or has ended with it. A peer that is released after a report has its last figures in the next one.
+// A connection's reports count from its beginning: what was reported to the connections before it is in the series
+// of their daemon, or has ended with it. A peer that is released after a report has its last figures in the next one.
 //
 // Not thread-safe.
 #pragma once
@@ -31,16 +31,16 @@ class DelayReports {
   Peers next(Peers* peers);
 
  private:
-  struct Told {
+  struct Reported {
     ctl::PeerDelays before, last;  // by the connections before this one; by all
   };
   struct Released {
     ctl::PeerReport last;
-    Told told;
+    Reported reported;
   };
-  static void subtract(ctl::PeerReport* peer, Told* told);
+  static void subtract(ctl::PeerReport* peer, Reported* reported);
 
-  std::map<core::PeerId, Told> told_;
+  std::map<core::PeerId, Reported> reported_;
   std::vector<Released> released_;
   size_t released_before_ = 0;  // at begin(): the rest may be among the peers that were collected
 };

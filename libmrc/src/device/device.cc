@@ -49,7 +49,7 @@ int Device::try_progress() {
   return progress_locked();
 }
 
-// Noted at both ends: a call that moved many bursts took longer than the helper's patience.
+// Noted at both ends: a call that moved many bursts took longer than the helper's limit.
 int Device::progress_locked() {
   if (inherited_) return 0;  // the helper and its timers are the parent's
   const Instant begin = now();

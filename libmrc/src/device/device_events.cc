@@ -1,4 +1,4 @@
-// What the engine reports, to those whom it concerns.
+// Passes the engine's reports to observers, profiles, other shards and the log.
 #include <new>
 #include <sstream>
 

@@ -106,12 +106,12 @@ void Device::take_shard_reports() {
   const DeviceLock lock(mutex_);
   if (inherited_) return;
   const Instant at = now();
-  for (const ShardInbox::Report& told : reports) {
-    if (const auto* path = std::get_if<core::PathReport>(&told))
+  for (const ShardInbox::Report& report : reports) {
+    if (const auto* path = std::get_if<core::PathReport>(&report))
       progress_.attempt(
           [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { engine_.endpoint->on_path_failed(at, *path); });
     else
-      take_ev_report(std::get<ctl::EvChange>(told));
+      take_ev_report(std::get<ctl::EvChange>(report));
   }
 }
 
@@ -128,17 +128,18 @@ void Device::linger() {
   int repeats = 0;
   for (;;) {
     bool idle;
-    Instant heard;
+    Instant last_received;
     {
       const DeviceLock lock(mutex_);
       engine_.datapath->after_wait();
       idle = progress_.receive_and_send(now()) == 0;
-      heard = progress_.last_received();
+      last_received = progress_.last_received();
       if (idle) engine_.datapath->before_wait();
     }
     const Instant at = now();
-    if (at - begin >= max || (idle && at - heard >= quiet)) return;
-    if (idle && repeats < kAckRepeats && at - std::max(heard, begin) >= quiet * (repeats + 1) / (kAckRepeats + 1)) {
+    if (at - begin >= max || (idle && at - last_received >= quiet)) return;
+    if (idle && repeats < kAckRepeats &&
+        at - std::max(last_received, begin) >= quiet * (repeats + 1) / (kAckRepeats + 1)) {
       ++repeats;
       const DeviceLock lock(mutex_);
       progress_.attempt(

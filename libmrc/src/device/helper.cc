@@ -146,7 +146,7 @@ void Helper::end_stand_in() {
 }
 
 int Helper::StandIn::wait(pollfd* fds, size_t n, const timespec* max, Instant until, bool* work) const {
-  std::array<pollfd, kMaxFds + 1 + kMostOfDatapath> all;  // with the timer
+  std::array<pollfd, kMaxFds + 1 + kMaxDatapathFds> all;  // with the timer
   pollfd* const own = std::copy_n(fds, n, all.begin());
   // The helper may be writing what its own wait returned.
   pollfd* const end = std::transform(helper_.fds_.begin() + kTimer, helper_.fds_.end(), own, [](const pollfd& fd) {

@@ -115,7 +115,7 @@ class Helper {
   Nap nap_;
   enum : size_t { kNap, kEvent, kAsk, kLinks, kDaemon, kShards, kTimer };
   static constexpr int kServesPerLook = 1024;  // interval at which a helper that never sleeps checks for requests
-  static constexpr size_t kMostOfDatapath = 8;
+  static constexpr size_t kMaxDatapathFds = 8;
   std::vector<pollfd> fds_;  // our own, then the datapath's
   std::atomic<int64_t> last_poll_{kLongAgoNs};
   std::atomic<int64_t> last_armed_{kLongAgoNs};

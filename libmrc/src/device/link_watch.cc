@@ -6,18 +6,18 @@ namespace mrc::device {
 
 bool LinkWatch::open(PerPlane<std::string> interfaces, bool addresses) {
   interfaces_ = std::move(interfaces);
-  return news_.open(addresses);
+  return monitor_.open(addresses);
 }
 
 void LinkWatch::follow(PlaneId plane, std::string interface) {
   if (interfaces_[plane] == interface) return;
   interfaces_[plane] = std::move(interface);
   up_.insert(plane);
-  news_.ask_again();
+  monitor_.ask_again();
 }
 
 PlaneSet LinkWatch::read() {
-  news_.read([this](const datapath::LinkState& link) {
+  monitor_.read([this](const datapath::LinkState& link) {
     for (const PlaneId plane : interfaces_.ids())
       if (!link.name.empty() && interfaces_[plane] == link.name) up_.set(plane, link.works);
   });

@@ -20,13 +20,13 @@ class LinkWatch {
   [[nodiscard]] bool open(PerPlane<std::string> interfaces, bool addresses = false);
   // Watches the interface of a plane that has joined. Its state is known after a further read(); until then it is up.
   void follow(PlaneId plane, std::string interface);
-  int fd() const { return news_.fd(); }  // readable when there is a notification; -1 before open
+  int fd() const { return monitor_.fd(); }  // readable when there is a notification; -1 before open
   // Reads the kernel's notifications without blocking; the planes that have a link. Until the first answer has
   // arrived all have.
   PlaneSet read();
 
  private:
-  datapath::LinkMonitor news_;
+  datapath::LinkMonitor monitor_;
   PerPlane<std::string> interfaces_;
   PlaneSet up_ = PlaneSet::all();
 };

@@ -1,4 +1,5 @@
-// Observers: who is told what the engine reports. Device lock; they must not call back into the device.
+// Observers: the contexts of a device receive the engine's reports here. Called with the device lock held; they must
+// not call back into the device.
 #pragma once
 
 #include <algorithm>

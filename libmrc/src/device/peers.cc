@@ -42,8 +42,9 @@ Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t s
                                   " is on the loopback of a process that nothing configured: " + kHowToWrite};
   const bool nic = listed != nullptr ? listed->nic : !own && config.peers_are_nics;
   const IpAddress& gid = listed != nullptr ? listed->gid : dgid;
-  const bool told = listed != nullptr && !listed->planes.empty();
-  const bool learn = !told && !own && config.peer_template.empty() && config.planes.size() > 1 && config.learn_peers;
+  const bool configured = listed != nullptr && !listed->planes.empty();
+  const bool learn =
+      !configured && !own && config.peer_template.empty() && config.planes.size() > 1 && config.learn_peers;
   core::PeerDescription peer;
   peer.planes.assign(config.planes.size(), core::PlaneAddress());
   peer.nic = nic;
@@ -52,7 +53,7 @@ Result<core::PeerDescription> resolve_peer(const DeviceConfig& config, uint8_t s
   for (uint32_t p = 0; p < config.planes.size(); ++p) {
     const PlaneConfig& plane = config.planes[p];
     core::PlaneAddress& to = peer.planes[p];
-    if (told) {
+    if (configured) {
       if (p < listed->planes.size()) to.addr = listed->planes[p];
     } else if (own) {
       to.addr = plane.addr;

@@ -75,7 +75,7 @@ class DeviceProfiles {
   void restore(ctl::ProfileStore&& saved) { store_.replace(std::move(saved)); }
 
   // Called at every hold and release.
-  void tell_holds(std::function<void()> changed) { holds_changed_ = std::move(changed); }
+  void set_holds_observer(std::function<void()> changed) { holds_changed_ = std::move(changed); }
 
   // From the daemon: one call, or the whole state. Calls that do not apply to this device are skipped.
   [[nodiscard]] int apply(const ctl::ProfileCall& call);

@@ -63,7 +63,7 @@ void Progress::run_timers(Instant now, bool drained) {
   if (now < not_before_) return;
   attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
     const Instant due = engine_.endpoint->next_timeout();
-    if (due <= now && (drained || now - std::max(due, engine_.endpoint->ran_since()) > kTimerPatience))
+    if (due <= now && (drained || now - std::max(due, engine_.endpoint->ran_since()) > kMaxTimerDelay))
       engine_.endpoint->handle_timeout(now);
     if (engine_.datapath->next_timeout() <= now) engine_.datapath->tx_burst(now, nullptr, 0);
   });
@@ -72,7 +72,7 @@ void Progress::run_timers(Instant now, bool drained) {
 // Finds the ends of pauses that this process did not choose: between calls, of which the helper's sleep until its time
 // is no part, and within one.
 void Progress::note_time(Instant now, Instant slept_until) {
-  if (now - std::max(moved_until_, slept_until) > kTimerPatience) engine_.endpoint->on_resumed(now);
+  if (now - std::max(moved_until_, slept_until) > kMaxTimerDelay) engine_.endpoint->on_resumed(now);
   moved_until_ = now;
 }
 

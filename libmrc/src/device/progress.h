@@ -59,7 +59,7 @@ class Progress {
   static constexpr int kTxAtPost = 16;  // bursts sent by the thread that posts
   static constexpr int kSingles = 32;   // of each of these, where a burst is one packet
   static constexpr int kRounds = 8;     // of receiving and sending in one call
-  static constexpr Duration kTimerPatience =
+  static constexpr Duration kMaxTimerDelay =
       Duration::milliseconds(2);  // maximum time that timers wait for the sockets to be empty
   static constexpr Duration kMemoryWait = Duration::milliseconds(1);  // after memory ran out
 

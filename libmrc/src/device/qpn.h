@@ -1,5 +1,5 @@
-// QP numbers: the top 8 bits are the process slot, the low 16 an index into the process' QP table. So the QPN alone
-// determines the process of a device, and thereby the UDP port, of a packet (design: several processes, one device).
+// QP numbers: the top 8 bits are the process slot, the low 16 an index into the process's QP table. The QPN of a packet
+// therefore determines its process, and with it the UDP port, where several processes share a device.
 // Peers that are NICs use all 24 bits freely and listen on the standard port.
 #pragma once
 

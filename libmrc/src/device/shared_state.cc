@@ -37,21 +37,21 @@ void SharedState::start() {
     if (auto plan = srv6_plan(s, static_cast<uint32_t>(device_.config().planes.size()))) plan_ = *std::move(plan);
   {
     const DeviceLock lock(device_.mutex());
-    device_.profiles().tell_holds([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { on_holds_locked(); });
+    device_.profiles().set_holds_observer([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { on_holds_locked(); });
   }
   if (!link_.open(s.mrcd_socket, this)) return;
   link_.wait_for_message(kFirstWait);
 }
 
-Json SharedState::greeting() {
-  const ctl::Hello hello = {device_.config().name,
-                            program_invocation_short_name,
-                            device_.slot(),
-                            static_cast<uint32_t>(device_.config().planes.size()),
-                            word_of(device_.config().settings.ev_mode),
-                            static_cast<uint32_t>(device_.evs().size())};
+Json SharedState::registration() {
+  const ctl::Registration message = {device_.config().name,
+                                     program_invocation_short_name,
+                                     device_.slot(),
+                                     static_cast<uint32_t>(device_.config().planes.size()),
+                                     word_of(device_.config().settings.ev_mode),
+                                     static_cast<uint32_t>(device_.evs().size())};
   const DeviceLock lock(device_.mutex());
-  return {{"hello", hello}, {"holds", holds_of(device_.profiles().store())}};
+  return {{"hello", message}, {"holds", holds_of(device_.profiles().store())}};
 }
 
 void SharedState::on_connected() {
@@ -232,7 +232,7 @@ void SharedState::set_denies(std::vector<ctl::DenyRule> rules) {
 }
 
 // The monitor would have lifted its denies at some time; no other component does [MRC-MRCD-1].
-void SharedState::on_alone() {
+void SharedState::on_daemon_absent() {
   std::vector<ctl::DenyRule> rules;
   {
     const DeviceLock lock(device_.mutex());

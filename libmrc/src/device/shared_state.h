@@ -29,14 +29,16 @@ class SharedState final : public LinkListener {
   explicit SharedState(Device* device) : device_(*device) {}
   ~SharedState() { link_.close(); }
 
-  // Connects where there is a daemon, and waits a moment for what it has to say. Before the helper thread is there.
+  // Connects to the daemon if there is one, and waits a short time for its first message. Called before the helper
+  // thread starts.
   void start() ABSL_LOCKS_EXCLUDED(device_lock);
   void stop() ABSL_LOCKS_EXCLUDED(device_lock);  // after the helper thread; the last figures are sent first
   void abandon() { link_.abandon(); }
   int fd() const { return link_.fd(); }
   void serve() { link_.serve(); }
 
-  // Is a change the daemon's to make? True also while it is gone: who has followed it does not go ways of its own.
+  // True if changes are made by the daemon. Also while it is absent: a process that once was connected makes no change
+  // by itself.
   bool shared() const { return link_.was_connected(); }
   bool has_daemon() const { return link_.connected(); }
   // 0 or an errno value: EIO when the daemon does not answer.
@@ -51,10 +53,10 @@ class SharedState final : public LinkListener {
   void on_peer_released_locked(ctl::PeerReport last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // LinkListener.
-  nlohmann::json greeting() override ABSL_LOCKS_EXCLUDED(device_lock);
+  nlohmann::json registration() override ABSL_LOCKS_EXCLUDED(device_lock);
   void on_connected() override ABSL_LOCKS_EXCLUDED(device_lock);
   void on_message(const nlohmann::json& message) override ABSL_LOCKS_EXCLUDED(device_lock);
-  void on_alone() override ABSL_LOCKS_EXCLUDED(device_lock);
+  void on_daemon_absent() override ABSL_LOCKS_EXCLUDED(device_lock);
 
  private:
   void take_state(const ctl::DeviceState& state);

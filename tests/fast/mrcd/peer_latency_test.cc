@@ -149,12 +149,12 @@ TEST(PeerLatency, an_address_that_becomes_known_moves_no_samples) {
 }
 
 TEST(PeerLatency, peers_beyond_the_limit_share_a_series_and_stay_there) {
-  constexpr uint32_t kMost = LatencySeries::kMaxNamed;
+  constexpr uint32_t kMaxPeers = LatencySeries::kMaxNamed;
   LatencySeries series;
-  series.report(1, "mrc0", peers(1, kMost));
-  std::vector<ctl::PeerReport> all = peers(0, kMost + 1);  // number 0 sorts before all others, and displaces none
+  series.report(1, "mrc0", peers(1, kMaxPeers));
+  std::vector<ctl::PeerReport> all = peers(0, kMaxPeers + 1);  // number 0 sorts before all others, and displaces none
   series.report(1, "mrc0", all);
-  EXPECT_EQ(series.by_peer().at("mrc0").size(), kMost + 1);
+  EXPECT_EQ(series.by_peer().at("mrc0").size(), kMaxPeers + 1);
   EXPECT_EQ(count_of(series, LatencySeries::kOther), 1u);
   EXPECT_EQ(count_of(series, address(1)), 1u);
   all.pop_back();
@@ -165,9 +165,9 @@ TEST(PeerLatency, peers_beyond_the_limit_share_a_series_and_stay_there) {
 }
 
 TEST(PeerLatency, a_series_is_kept_until_another_peer_needs_its_place) {
-  constexpr uint32_t kMost = LatencySeries::kMaxNamed;
+  constexpr uint32_t kMaxPeers = LatencySeries::kMaxNamed;
   LatencySeries series;
-  series.report(1, "mrc0", peers(1, kMost, 2));
+  series.report(1, "mrc0", peers(1, kMaxPeers, 2));
   series.report(1, "mrc0", {});
   EXPECT_EQ(count_of(series, address(1)), 2u);
   series.report(2, "mrc0", {peer(1, 1), peer(200, 1)});

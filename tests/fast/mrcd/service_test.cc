@@ -19,15 +19,15 @@ namespace {
 using Json = nlohmann::json;
 
 struct Line final : Client {
-  void send(const Json& message) override { heard.push_back(message); }
+  void send(const Json& message) override { received.push_back(message); }
   // The last message with that key.
   Json last(const char* key) const {
-    for (auto at = heard.rbegin(); at != heard.rend(); ++at)
+    for (auto at = received.rbegin(); at != received.rend(); ++at)
       if (at->contains(key)) return (*at)[key];
     return nullptr;
   }
-  int error() const { return heard.empty() ? -1 : heard.back().value("error", -1); }
-  std::vector<Json> heard;
+  int error() const { return received.empty() ? -1 : received.back().value("error", -1); }
+  std::vector<Json> received;
 };
 
 struct Rig {
@@ -84,9 +84,9 @@ TEST(Service, a_change_reaches_processes_before_it_is_answered) {
   EXPECT_EQ(rig.app.last("call")["id"], 5);
   EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE)), 0);
   EXPECT_EQ(rig.saves, 2);
-  const size_t before = rig.app.heard.size();
+  const size_t before = rig.app.received.size();
   EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_INIT)), EINVAL);
-  EXPECT_EQ(rig.app.heard.size(), before);
+  EXPECT_EQ(rig.app.received.size(), before);
   EXPECT_EQ(rig.saves, 2);
   Line late;
   rig.service.message(rig.service.connect(&late, {}), {{"hello", {{"device", "mrc0"}}}}, at(0));
@@ -242,10 +242,11 @@ TEST(Service, reports_come_from_those_that_answer_in_time) {
 }
 
 // One asks the processes; all who come while they answer get the next reports together.
-TEST(Service, many_who_want_reports_ask_the_processes_twice) {
+TEST(Service, many_requests_for_reports_ask_the_processes_twice) {
   Rig rig;
   const auto asked = [&] {
-    return std::count_if(rig.app.heard.begin(), rig.app.heard.end(), [](const Json& m) { return m.contains("want"); });
+    return std::count_if(rig.app.received.begin(), rig.app.received.end(),
+                         [](const Json& m) { return m.contains("want"); });
   };
   int answered = 0;
   for (int i = 0; i < 40; ++i)
@@ -312,15 +313,15 @@ TEST(Service, latencies_stay_when_a_process_goes_and_go_with_their_device) {
     const auto found = latency.find(device);
     return found == latency.end() ? uint64_t{0} : found->second.at("all").completion.counts[3].number();
   };
-  const auto tell = [&](ClientId id, Line* line) {
+  const auto send_report = [&](ClientId id, Line* line) {
     rig.service.message(id, {{"report", {{"token", line->last("want")}, {"data", data}}}}, at(10));
   };
   Line line;
   const ClientId made = rig.service.connect(&line, {100, 1000, false, "user"});
   rig.service.message(made, hello("made"), at(0));
   rig.ask(rig.root_id, rig.root, {{"do", "reports"}});
-  tell(made, &line);
-  tell(rig.app_id, &rig.app);
+  send_report(made, &line);
+  send_report(rig.app_id, &rig.app);
   EXPECT_EQ(count("mrc0"), 1u);
   EXPECT_EQ(count("made"), 1u);
   rig.service.disconnect(rig.app_id);
@@ -330,7 +331,7 @@ TEST(Service, latencies_stay_when_a_process_goes_and_go_with_their_device) {
 }
 
 // [MRC-MON-9] The last figures come without a request, and a report may come too late for it.
-TEST(Service, latencies_of_reports_that_nobody_waits_for_count) {
+TEST(Service, latencies_of_unrequested_and_late_reports_count) {
   Rig rig;
   ctl::PeerReport peer;
   peer.completion = {8000, std::vector<ctl::Whole<uint64_t>>(ctl::DelayReport::kCounts)};
@@ -338,21 +339,21 @@ TEST(Service, latencies_of_reports_that_nobody_waits_for_count) {
     const LatencyByDevice latency = rig.service.latencies().all_peers();
     return latency.empty() ? 0 : latency.at("mrc0").at("all").completion.counts[3].number();
   };
-  const auto tell = [&](uint64_t token, uint64_t completions, int64_t ms) {
+  const auto send_report = [&](uint64_t token, uint64_t completions, int64_t ms) {
     Json data = report();
     peer.completion.counts[3] = completions;
     data["peers"] = {peer};
     rig.service.message(rig.app_id, {{"report", {{"token", token}, {"data", data}}}}, at(ms));
   };
-  tell(5, 1, 0);
+  send_report(5, 1, 0);
   EXPECT_EQ(count(), 0u) << "nothing was requested";
   rig.ask(rig.root_id, rig.root, {{"do", "reports"}});
   const auto token = rig.app.last("want").get<uint64_t>();
   rig.service.tick(at(1100));
   EXPECT_EQ(rig.root.last("data"), Json::array());
-  tell(token, 2, 1200);
+  send_report(token, 2, 1200);
   EXPECT_EQ(count(), 2u);
-  tell(ctl::kLastFigures, 5, 60000);
+  send_report(ctl::kLastFigures, 5, 60000);
   EXPECT_EQ(count(), 5u);
   rig.service.disconnect(rig.app_id);
   EXPECT_EQ(count(), 5u);
@@ -460,11 +461,11 @@ TEST(Service, of_a_batch_the_part_that_is_done_reaches_followers_and_one_that_is
   entries[0].state = MRC_CTL_EV_GOOD;
   attr.ev_op.entry_count = 1;
   attr.profile_state = MRC_CTL_PROFILE_OFFLINE;
-  const size_t heard = rig.app.heard.size();
+  const size_t received = rig.app.received.size();
   const int saves = rig.saves;
   EXPECT_EQ(rig.modify(ctl::call_json(5, attr, MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_EV_OP)), EBUSY);
   EXPECT_EQ(state(), MRC_CTL_EV_DENIED);
-  EXPECT_EQ(rig.app.heard.size(), heard);
+  EXPECT_EQ(rig.app.received.size(), received);
   EXPECT_EQ(rig.saves, saves);
 }
 
@@ -525,7 +526,7 @@ TEST(Service, numbers_out_of_range_are_no_message) {
     rig.service.message(rig.app_id, message, at(0));
     EXPECT_EQ(rig.app.error(), EINVAL) << message;
     EXPECT_NE(rig.app.last("why").get<std::string>().find("number"), std::string::npos) << rig.app.last("why");
-    rig.app.heard.clear();
+    rig.app.received.clear();
   }
   EXPECT_EQ(rig.ask(rig.root_id, rig.root, {{"do", "port"}, {"port", (uint64_t{1} << 32) + 1}, {"up", false}}), EINVAL);
   EXPECT_TRUE(rig.service.device("")->ports_down().empty());
@@ -580,7 +581,7 @@ TEST(Service, no_user_displaces_the_events_of_others) {
   EXPECT_EQ(rig.service.events().back().user, 1002u);
 }
 
-TEST(Service, names_with_control_characters_reach_nobody) {
+TEST(Service, names_with_control_characters_are_not_passed_on) {
   Rig rig;
   const auto hello = [](const char* device, const char* program) {
     return Json{{"hello", {{"device", device}, {"program", program}, {"planes", 2}, {"ev_mode", "srv6"}, {"evs", 16}}}};

@@ -42,9 +42,9 @@ TEST(Hostile, OnlyAddressesOfThePeerAreHeard) {
   p.fabric.net().add_outage({-1, -1, p.fabric.now(), p.fabric.now() + Duration::milliseconds(3)});
   ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
   p.fabric.pump();
-  const IpAddress stranger = IpAddress::parse("2001:db8::bad").value();
+  const IpAddress foreign = IpAddress::parse("2001:db8::bad").value();
   const Psn first = QpAttr().sq_psn;
-  inject(&p, 0, flow_to(p, 0, stranger), nack(p, first));
+  inject(&p, 0, flow_to(p, 0, foreign), nack(p, first));
   EXPECT_EQ(p.counters(0).drop_source, 1u);
   EXPECT_EQ(p.state(0), QpState::kRts);
   ASSERT_TRUE(p.until_sends(1));

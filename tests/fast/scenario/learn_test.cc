@@ -109,7 +109,7 @@ TEST(Learn, APeerThatKnowsUsIsReadyAtOnce) {
 }
 
 // While node 1 receives no answers it has not learned our addresses: no packet is sent that would be dropped.
-TEST(Learn, NothingIsSentWhereThePeerWouldNotHearIt) {
+TEST(Learn, nothing_is_sent_where_the_peer_would_drop_it) {
   Learners l([](Fabric* f) {
     f->net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
       return is_answer_from(node, 0, bytes);
@@ -267,7 +267,7 @@ TEST(Learn, ForgedAnswersChangeNothing) {
   good.addr = peer.planes[1].addr;
   good.port = peer.planes[1].port;
   good.ready = true;
-  const IpAddress group = IpAddress::parse("ff02::1").value(), stranger = IpAddress::parse("2001:db8::bad").value();
+  const IpAddress group = IpAddress::parse("ff02::1").value(), foreign = IpAddress::parse("2001:db8::bad").value();
   std::vector<wire::Plth> forged(9, good);
   forged[0].nonce ^= 1;
   forged[1].version = 2;
@@ -279,7 +279,7 @@ TEST(Learn, ForgedAnswersChangeNothing) {
   forged[7].port = 0;
   forged[8].plane = 4;  // more planes than we have
   for (const wire::Plth& told : forged) send(peer.planes[0].addr, told);
-  send(stranger, good);
+  send(foreign, good);
   EXPECT_EQ(l.counters(0).planes_learnt, 0u);
   EXPECT_EQ(l.counters(0).drop_stale, 10u);
   send(peer.planes[0].addr, good);

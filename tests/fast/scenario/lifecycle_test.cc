@@ -122,7 +122,7 @@ TEST(Lifecycle, ADestroyedResponderStillAcknowledges) {
 }
 
 // [MRC-RSP-13] The ACK is lost, and the sender cannot solicit it: the ending process retransmits it unsolicited.
-TEST(Lifecycle, WhoGoesRepeatsItsLastAcks) {
+TEST(Lifecycle, an_ending_process_repeats_its_last_acks) {
   for (bool destroyed : {false, true}) {
     Pair p;
     const Instant begin = p.fabric.now();

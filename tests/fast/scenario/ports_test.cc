@@ -376,9 +376,9 @@ TEST(Ports, AnAnnouncementNeedsTheNonceAndThePeersAddress) {
   plth.version = 2;
   announce(f.flow(kForeign));
   plth.version = wire::Plth::kVersion;
-  wire::Flow stranger = f.flow(kForeign);
-  stranger.src = IpAddress::v4(10, 0, 0, 77);
-  announce(stranger);
+  wire::Flow foreign = f.flow(kForeign);
+  foreign.src = IpAddress::v4(10, 0, 0, 77);
+  announce(foreign);
   spth.total = 0;
   announce(f.flow(kForeign));
   EXPECT_EQ(p.counters(0).drop_stale, 4u);

@@ -23,13 +23,13 @@ TEST_P(Windows, NeverMorePsnsUnderWayThanTheRespondersWindow) {
   ASSERT_EQ(p.write(1, 0, 1000000), PostResult::kOk);
   ASSERT_TRUE(p.until_sends(1));
   EXPECT_TRUE(p.arrived(0, 1000000));
-  Psn told = attr.sq_psn - 1;
+  Psn acknowledged = attr.sq_psn - 1;
   int32_t max = 0;
   for (const TraceRecord& r : trace) {
     if (r.node != 0) continue;
-    if (const auto sack = r.get<event::RxSack>(); sack && sack->cack > told) told = sack->cack;
-    if (const auto ack = r.get<event::RxAck>(); ack && ack->psn > told) told = ack->psn;
-    if (const auto sent = r.get<event::TxData>()) max = std::max(max, sent->psn - told);
+    if (const auto sack = r.get<event::RxSack>(); sack && sack->cack > acknowledged) acknowledged = sack->cack;
+    if (const auto ack = r.get<event::RxAck>(); ack && ack->psn > acknowledged) acknowledged = ack->psn;
+    if (const auto sent = r.get<event::TxData>()) max = std::max(max, sent->psn - acknowledged);
   }
   EXPECT_LE(max, 128 * GetParam());
   EXPECT_GE(max, 127);  // and it is used
@@ -108,17 +108,17 @@ TEST(Window, WriteImmsBeyondTheLimitQueueAtTheSender) {
   std::vector<TraceRecord> trace;
   p.fabric.record(&trace);
   for (uint32_t i = 0; i < 100; ++i) ASSERT_EQ(p.write_imm(i, i * 8, 8, i), PostResult::kOk);
-  ptrdiff_t under_way_most = 0;
+  ptrdiff_t max_under_way = 0;
   ASSERT_TRUE(p.fabric.run_until(
       [&] {
         const auto sent = std::count_if(trace.begin(), trace.end(), [](const TraceRecord& r) {
           return r.node == 0 && r.event == TraceEvent::kTxData;
         });
-        under_way_most = std::max(under_way_most, sent - static_cast<ptrdiff_t>(p.sends().size()));
+        max_under_way = std::max(max_under_way, sent - static_cast<ptrdiff_t>(p.sends().size()));
         return p.sends().size() == 100;
       },
       Duration::seconds(10)));
-  EXPECT_EQ(under_way_most, 4);  // used, and never exceeded
+  EXPECT_EQ(max_under_way, 4);  // used, and never exceeded
   EXPECT_TRUE(p.all_ok(100));
   EXPECT_EQ(p.receives().size(), 100u);
   EXPECT_EQ(p.counters(1).qp_errors, 0u);

@@ -87,7 +87,7 @@ class HostWorld {
   void post_receives(Connection* c, size_t to);
   void poll_cq(int host);
   void on_done(int host, const ibv_wc& wc);
-  void turn(Duration most);
+  void turn(Duration max);
   bool finished() const;
 
   void fail(const std::string& what) {
@@ -382,7 +382,7 @@ bool HostWorld::finished() const {
   return true;
 }
 
-void HostWorld::turn(Duration most) {
+void HostWorld::turn(Duration max) {
   for (int host = 0; host < count_; ++host)
     if (at(host).verbs == nullptr && hosts_->now() >= at(host).starts) {
       hosts_->restart(host);
@@ -395,7 +395,7 @@ void HostWorld::turn(Duration most) {
   }
   for (int host = 0; host < count_; ++host)
     if (at(host).verbs != nullptr) poll_cq(host);
-  hosts_->step(most);
+  hosts_->step(max);
 }
 
 Outcome HostWorld::run() {

@@ -113,8 +113,8 @@ void VirtualHosts::wait(pollfd*, nfds_t, Duration max) const {
   now_ = now_ + max;
 }
 
-void VirtualHosts::step(Duration most) {
-  now_ = std::max(now_ + Duration::nanoseconds(1), std::min(net_.next_delivery(), now_ + most));
+void VirtualHosts::step(Duration max) {
+  now_ = std::max(now_ + Duration::nanoseconds(1), std::min(net_.next_delivery(), now_ + max));
   while (std::optional<simnet::Delivery> due = net_.take(now_)) {
     const auto to = static_cast<size_t>(due->node);
     if (to < paths_.size() && paths_[to] != nullptr && up_[to]) paths_[to]->put(*std::move(due));

@@ -42,8 +42,8 @@ class VirtualHosts final : private device::Clock {
   void restart(int host) { up_[static_cast<size_t>(host)] = true; }
   bool up(int host) const { return up_[static_cast<size_t>(host)]; }
 
-  // To the next arrival, or by `most` if there is none before. What has arrived is delivered.
-  void step(Duration most);
+  // To the next arrival, or by `max` if there is none before. What has arrived is delivered.
+  void step(Duration max);
 
  private:
   class Path;  // the driver of a device

@@ -61,7 +61,7 @@ TEST_F(ForwardingTest, AListOfAnotherIsForwardedAsItIs) {
   EXPECT_EQ(destination(*f), ip("fcbb:bb00:800:401::"));
 }
 
-TEST_F(ForwardingTest, UsidsNobodyKnowsEndInTheBlackhole) {
+TEST_F(ForwardingTest, unknown_usids_end_in_the_blackhole) {
   EXPECT_EQ(decide("fcbb:bb00:400:999::").verdict, Verdict::kNoRoute);
 }
 

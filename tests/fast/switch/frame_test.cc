@@ -34,7 +34,7 @@ TEST_F(FrameTest, ClassesFollowTheCodePoint) {
   EXPECT_EQ(seen(48), std::make_pair(TrafficClass::kData, false));
 }
 
-TEST_F(FrameTest, WhatIsNoWholePacketIsRefused) {
+TEST_F(FrameTest, a_truncated_or_foreign_packet_is_refused) {
   const std::vector<uint8_t> whole = bytes_of({});
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
     Frame* f = put(&pool_, {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes)});

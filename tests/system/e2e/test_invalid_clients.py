@@ -39,11 +39,11 @@ def answer(port, said):
     """The server's answer to this before it closes."""
     with connect(port) as s:
         s.sendall(said)
-        heard = b""
+        data = b""
         while part := s.recv(65536):
-            heard += part
-    assert len(heard) >= 4 and len(heard) == 4 + struct.unpack(">I", heard[:4])[0], heard
-    return json.loads(heard[4:])
+            data += part
+    assert len(data) >= 4 and len(data) == 4 + struct.unpack(">I", data[:4])[0], data
+    return json.loads(data[4:])
 
 
 def test_one_shot_server_waits_for_a_client():
@@ -134,7 +134,7 @@ def test_slices_of_no_length():
         serves_the_next_client(server, port)
 
 
-def test_strangers_do_not_prolong_the_wait_for_a_clients_threads():
+def test_other_clients_do_not_prolong_the_wait_for_a_clients_threads():
     """A client that promises two threads and opens one connection: the server gives it up, however many others come."""
     port = ports.free()
     with Perf(["--port", port, "--quiet"]) as server, connect(port) as s:

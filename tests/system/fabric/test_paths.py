@@ -50,7 +50,7 @@ def test_below_one_t0_no_t1_is_crossed():
         assert all(sent < PACKETS / 4 for sent in ports.values()), ports
 
 
-def test_a_list_that_nobody_knows_is_dropped_in_silence():
+def test_an_unknown_usid_list_is_dropped_without_an_answer():
     with Lab() as two:
         receiver = Receiver(two, "h3", 1)
         for wrong in ("fcbb:bb00:400:8ff:401:c01::", "fcbb:bb00:400:800:400:9999::"):

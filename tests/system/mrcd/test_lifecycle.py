@@ -34,15 +34,15 @@ def answer_to(link, message):
 def test_answers_that_are_under_way_at_the_end_arrive():
     """On SIGTERM: at the socket and over HTTP."""
     with Daemon(MRC_MRCD_HTTP=f"127.0.0.1:{HTTP_PORT}") as mrcd, socket.socket(socket.AF_UNIX) as link, \
-            socket.socket() as visitor:
+            socket.socket() as client:
         link.settimeout(LIMIT_S)
         link.connect(files.at("mrcd.sock"))
         link.sendall(json.dumps({"request": 1, "do": "deny", "rule": {"plane": 1, "why": LONG}}).encode() + b"\n")
         assert json.loads(link.recv(4096))["error"] == 0
-        visitor.settimeout(LIMIT_S)
-        visitor.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-        visitor.connect(("127.0.0.1", HTTP_PORT))
-        page = answer_to(visitor, b"GET /api/state HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        client.settimeout(LIMIT_S)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        client.connect(("127.0.0.1", HTTP_PORT))
+        page = answer_to(client, b"GET /api/state HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         show = answer_to(link, b'{"request": 2, "do": "show"}\n')
         mrcd.signal(signal.SIGTERM)
         # It has received the signal: it accepts no more connections.
@@ -55,8 +55,8 @@ def test_answers_that_are_under_way_at_the_end_arrive():
 
 
 def refuses_visitors():
-    with socket.socket() as visitor:
-        return visitor.connect_ex(("127.0.0.1", HTTP_PORT)) != 0
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", HTTP_PORT)) != 0
 
 
 def test_a_client_that_does_not_read_does_not_keep_it():

@@ -286,7 +286,7 @@ def test_a_user_without_the_right_is_refused():
         as_nobody("port", "down", "1", group=1)
 
 
-def test_root_of_a_user_namespace_is_nobody_here():
+def test_root_of_a_user_namespace_is_unprivileged():
     """[MRC-MRCD-2] Any user may have one, with every capability in it."""
     need_root("processes of another user")
     os.chmod(files.at(), 0o755)

@@ -27,7 +27,7 @@ class Raw {
   ~Raw() { close(); }
   Raw(Raw&& other) noexcept : handle_(other.handle_), fd_(std::exchange(other.fd_, -1)) {}
 
-  void say(const void* data, size_t size) {
+  void send_bytes(const void* data, size_t size) {
     EXPECT_EQ(send(fd_, data, size, MSG_NOSIGNAL), static_cast<ssize_t>(size));
   }
   void close() {
@@ -40,9 +40,9 @@ class Raw {
     const ssize_t n = recv(fd_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
     return n == 0 || (n < 0 && errno == ECONNRESET);
   }
-  nccl::Hello hello() const {
-    nccl::Hello h{};
-    h.magic = nccl::kHelloMagic;
+  nccl::SetupMessage request() const {
+    nccl::SetupMessage h{};
+    h.magic = nccl::kSetupMagic;
     h.version = nccl::kSetupVersion;
     h.role = nccl::Role::kSender;
     h.members = 1;
@@ -75,7 +75,7 @@ class NoMoreFiles {
   NoMoreFiles& operator=(const NoMoreFiles&) = delete;
 
  private:
-  // That stays the lowest: the helper closes the descriptors of a greeting a moment after they came.
+  // That stays the lowest: the helper closes the descriptors of a set-up message a moment after they came.
   static int lowest_free() {
     for (int last = -1;;) {
       const int lowest = dup(STDERR_FILENO);
@@ -170,7 +170,7 @@ class ShortSetupTest : public SetupTest {
   }
 };
 
-TEST_P(SetupTest, accept_and_connect_return_at_once_while_nobody_is_there) {
+TEST_P(SetupTest, accept_and_connect_return_at_once_without_a_peer) {
   void* comm = &comm;
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(net_->accept(listen_, &comm), ncclSuccess);
@@ -200,69 +200,69 @@ TEST_P(SetupTest, one_listener_serves_several_connectors) {
   for (int i = 0; i < 2; ++i) net_->close_send(sends[i]), net_->close_recv(receives[i]);
 }
 
-TEST_P(SetupTest, a_stranger_who_talks_nonsense_is_dropped) {
+TEST_P(SetupTest, a_client_that_sends_garbage_is_dropped) {
   Raw web(handle_);
-  web.say("GET / HTTP/1.0\r\n\r\n", 18);
+  web.send_bytes("GET / HTTP/1.0\r\n\r\n", 18);
   EXPECT_EQ(accept_until([&] { return web.closed(); }), ncclSuccess);
   EXPECT_TRUE(log_has("does not speak this protocol"));
   join();
 }
 
-TEST_P(SetupTest, a_stranger_without_the_cookie_is_dropped) {
-  Raw stranger(handle_);
-  nccl::Hello hello = stranger.hello();
-  hello.cookie ^= 1;
-  stranger.say(&hello, sizeof hello);
-  EXPECT_EQ(accept_until([&] { return stranger.closed(); }), ncclSuccess);
+TEST_P(SetupTest, a_client_without_the_cookie_is_dropped) {
+  Raw foreign(handle_);
+  nccl::SetupMessage request = foreign.request();
+  request.cookie ^= 1;
+  foreign.send_bytes(&request, sizeof request);
+  EXPECT_EQ(accept_until([&] { return foreign.closed(); }), ncclSuccess);
   EXPECT_TRUE(log_has("lacks the cookie"));
   join();
 }
 
 TEST_P(SetupTest, a_hello_that_is_wrong_anywhere_is_refused) {
-  const std::function<void(nccl::Hello&)> faults[] = {
-      [](nccl::Hello& h) { ++h.version; },
-      [](nccl::Hello& h) { h.role = nccl::Role::kReceiver; },
-      [](nccl::Hello& h) { h.members = 0; },
-      [](nccl::Hello& h) { h.members = nccl::kMaxMembers + 1; },
-      [](nccl::Hello& h) { h.lanes = 0; },
-      [](nccl::Hello& h) { h.lanes = nccl::kMaxLanes + 1; },
-      [](nccl::Hello& h) { h.lane[0].member = 1; },
-      [](nccl::Hello& h) { h.member[0].mtu = 99; },
-      [](nccl::Hello& h) { h.traffic_class = nccl::kMaxTrafficClass + 1; }};
+  const std::function<void(nccl::SetupMessage&)> faults[] = {
+      [](nccl::SetupMessage& h) { ++h.version; },
+      [](nccl::SetupMessage& h) { h.role = nccl::Role::kReceiver; },
+      [](nccl::SetupMessage& h) { h.members = 0; },
+      [](nccl::SetupMessage& h) { h.members = nccl::kMaxMembers + 1; },
+      [](nccl::SetupMessage& h) { h.lanes = 0; },
+      [](nccl::SetupMessage& h) { h.lanes = nccl::kMaxLanes + 1; },
+      [](nccl::SetupMessage& h) { h.lane[0].member = 1; },
+      [](nccl::SetupMessage& h) { h.member[0].mtu = 99; },
+      [](nccl::SetupMessage& h) { h.traffic_class = nccl::kMaxTrafficClass + 1; }};
   for (const auto& fault : faults) {
     Raw peer(handle_);
-    nccl::Hello hello = peer.hello();
-    fault(hello);
-    peer.say(&hello, sizeof hello);
+    nccl::SetupMessage request = peer.request();
+    fault(request);
+    peer.send_bytes(&request, sizeof request);
     EXPECT_EQ(accept_until([&] { return peer.closed(); }), ncclSuccess);
   }
   join();
 }
 
-TEST_P(ShortHelloTest, silent_strangers_keep_nobody_out) {
-  std::vector<Raw> strangers;
-  for (int i = 0; i < 100; ++i) strangers.emplace_back(handle_);
+TEST_P(ShortHelloTest, silent_clients_do_not_block_the_peer) {
+  std::vector<Raw> silent;
+  for (int i = 0; i < 100; ++i) silent.emplace_back(handle_);
   join();
   EXPECT_EQ(accept_until([&] { return log_has("has not said who it is"); }), ncclSuccess);
 }
 
-TEST_P(SetupTest, strangers_who_come_after_the_peer_keep_it_no_more_out) {
+TEST_P(SetupTest, silent_clients_after_the_peer_do_not_block_it) {
   Raw peer(handle_);
-  const nccl::Hello hello = peer.hello();
-  peer.say(&hello, sizeof hello);
-  std::vector<Raw> strangers;  // all before accept is called
-  for (int i = 0; i < 100; ++i) strangers.emplace_back(handle_);
+  const nccl::SetupMessage request = peer.request();
+  peer.send_bytes(&request, sizeof request);
+  std::vector<Raw> silent;  // all before accept is called
+  for (int i = 0; i < 100; ++i) silent.emplace_back(handle_);
   peer.close();
-  EXPECT_NE(accept_until([] { return false; }), ncclSuccess);  // it was heard: its end is the end
+  EXPECT_NE(accept_until([] { return false; }), ncclSuccess);  // it was received: its end is an error
 }
 
-TEST_P(SetupTest, a_peer_that_talks_slowly_is_understood) {
+TEST_P(SetupTest, a_peer_that_sends_slowly_is_accepted) {
   Raw peer(handle_);
-  const nccl::Hello hello = peer.hello();
-  const auto* bytes = reinterpret_cast<const char*>(&hello);
+  const nccl::SetupMessage request = peer.request();
+  const auto* bytes = reinterpret_cast<const char*>(&request);
   void* recv = nullptr;
-  for (size_t at = 0; at < sizeof hello; at += 97) {
-    peer.say(bytes + at, std::min<size_t>(97, sizeof hello - at));
+  for (size_t at = 0; at < sizeof request; at += 97) {
+    peer.send_bytes(bytes + at, std::min<size_t>(97, sizeof request - at));
     EXPECT_EQ(net_->accept(listen_, &recv), ncclSuccess);
     EXPECT_EQ(recv, nullptr);
   }
@@ -271,10 +271,10 @@ TEST_P(SetupTest, a_peer_that_talks_slowly_is_understood) {
   EXPECT_NE(accept_until([] { return false; }), ncclSuccess);
 }
 
-TEST_P(SetupTest, a_stranger_who_leaves_is_forgotten) {
+TEST_P(SetupTest, a_client_that_disconnects_is_forgotten) {
   {
-    Raw stranger(handle_);
-    stranger.say("HC", 2);
+    Raw foreign(handle_);
+    foreign.send_bytes("HC", 2);
   }
   EXPECT_EQ(accept_until([&] { return log_has("Dropped"); }), ncclSuccess);
   join();
@@ -288,7 +288,7 @@ TEST_P(SetupTest, a_connector_whose_listener_closes_gets_an_error) {
   EXPECT_EQ(connect_until_it_ends(), ncclRemoteError);
 }
 
-TEST_P(ShortSetupTest, a_connector_whom_nobody_accepts_gives_up_in_time) {
+TEST_P(ShortSetupTest, a_connector_that_is_not_accepted_gives_up_in_time) {
   EXPECT_EQ(connect_until_it_ends(), ncclRemoteError);
   EXPECT_TRUE(log_prints("NCCL_MRC_SETUP_TIMEOUT"));
 }
@@ -352,7 +352,7 @@ TEST_P(SetupTest, connect_without_a_free_descriptor_is_an_error_with_its_reason)
   join();
 }
 
-TEST_P(SetupTest, a_handle_that_nobody_made_is_refused) {
+TEST_P(SetupTest, a_handle_of_no_listener_is_refused) {
   char nonsense[NCCL_NET_HANDLE_MAXSIZE];
   std::memset(nonsense, 0x5A, sizeof nonsense);
   void* send = nullptr;
@@ -419,11 +419,11 @@ TEST(NcclSetup, listeners_that_are_left_open_end_with_their_communicator) {
     void *listener = nullptr, *other = nullptr, *comm = nullptr;
     ASSERT_EQ(second->listen(0, handle, &listener), ncclSuccess);
     ASSERT_EQ(second->listen(0, handle, &other), ncclSuccess);
-    Raw stranger(handle);
+    Raw foreign(handle);
     ASSERT_EQ(second->accept(other, &comm), ncclSuccess);
     ASSERT_EQ(second->finalize(), ncclSuccess);
-    EXPECT_TRUE(eventually([&] { return stranger.closed(); }));
-    stranger.close();
+    EXPECT_TRUE(eventually([&] { return foreign.closed(); }));
+    foreign.close();
     EXPECT_EQ(open_descriptors(), before);
     EXPECT_NE(first->accept(listener, &comm), ncclSuccess);
     EXPECT_EQ(comm, nullptr);

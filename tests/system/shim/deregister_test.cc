@@ -28,7 +28,7 @@ struct Loss : ::testing::Environment {
 };
 const auto* const kLoss = ::testing::AddGlobalTestEnvironment(new Loss);
 
-// A device opened for itself and one queue pair; the pages are mapped and registered anew by renew().
+// A device opened for itself and one queue pair; the pages are mapped and registered anew by unmap() and map().
 class Side {
  public:
   explicit Side(size_t bytes) : bytes_(bytes) {

@@ -126,7 +126,7 @@ struct Connected {
 };
 
 // Long enough for a progress thread to detect that no thread polls, and to sleep.
-void nobody_calls() {
+void let_progress_thread_sleep() {
   std::this_thread::sleep_for(100ms);
 }
 
@@ -147,7 +147,7 @@ void wait_for_a_receive_request(bool shared_receives) {
   Connected c(shared_receives);
   for (int i = 0; i < 5; ++i) {
     c.requester.send();
-    nobody_calls();
+    let_progress_thread_sleep();
     c.responder.receive();
     ASSERT_EQ(c.requester.completion(), IBV_WC_SUCCESS) << i;
   }

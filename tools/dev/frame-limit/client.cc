@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kSilenceLimit = 60000000000;  // with a server that does not answer at all
 constexpr uint64_t kAskAgain = 20000000;
-constexpr uint32_t kTold = 3;  // times that a server is told that its report arrived
+constexpr uint32_t kReportRepeats = 3;  // times that a server is told that its report arrived
 
 struct SendingPlane {
   std::unique_ptr<Port> port;
@@ -125,7 +125,7 @@ Result Client::run(double seconds) {
   done.kind = Kind::kEnd;
   done.session = session;
   done.value = 1;
-  for (uint32_t i = 0; i < kTold; ++i) (void)send_message(planes[0].port.get(), done);
+  for (uint32_t i = 0; i < kReportRepeats; ++i) (void)send_message(planes[0].port.get(), done);
   Result r;
   for (const SendingPlane& plane : planes) r.lost += plane.window.lost();
   r.bytes = report.value;

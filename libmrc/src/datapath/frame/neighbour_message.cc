@@ -49,11 +49,11 @@ struct Addressed {
   MacAddress from_mac, to_mac;
 };
 
-void write(const Addressed& who, uint8_t type, uint8_t flags, const IpAddress& target, uint8_t option,
+void write(const Addressed& ends, uint8_t type, uint8_t flags, const IpAddress& target, uint8_t option,
            NeighbourFrame* out) {
   uint8_t* p = out->data();
-  std::copy(who.to_mac.begin(), who.to_mac.end(), p);
-  std::copy(who.from_mac.begin(), who.from_mac.end(), p + 6);
+  std::copy(ends.to_mac.begin(), ends.to_mac.end(), p);
+  std::copy(ends.from_mac.begin(), ends.from_mac.end(), p + 6);
   put16(p + 12, kEtherTypeIpv6);
   p += kEthernetBytes;
   constexpr uint32_t kBytes = kMessageBytes + 8;
@@ -61,8 +61,8 @@ void write(const Addressed& who, uint8_t type, uint8_t flags, const IpAddress& t
   put16(p + 4, kBytes);
   p[6] = kNextIcmpv6;
   p[7] = kOnLinkHopLimit;
-  std::memcpy(p + 8, who.from.bytes.data(), 16);
-  std::memcpy(p + 24, who.to.bytes.data(), 16);
+  std::memcpy(p + 8, ends.from.bytes.data(), 16);
+  std::memcpy(p + 24, ends.to.bytes.data(), 16);
   p += kIpv6Bytes;
   std::memset(p, 0, 8);
   p[0] = type;
@@ -70,8 +70,8 @@ void write(const Addressed& who, uint8_t type, uint8_t flags, const IpAddress& t
   std::memcpy(p + 8, target.bytes.data(), 16);
   p[kMessageBytes] = option;
   p[kMessageBytes + 1] = 1;  // units of 8 bytes
-  std::copy(who.from_mac.begin(), who.from_mac.end(), p + kMessageBytes + 2);
-  put16(p + 2, ipv6_checksum(who.from, who.to, kNextIcmpv6, p, kBytes));
+  std::copy(ends.from_mac.begin(), ends.from_mac.end(), p + kMessageBytes + 2);
+  put16(p + 2, ipv6_checksum(ends.from, ends.to, kNextIcmpv6, p, kBytes));
 }
 
 // The link address among the options; false when they do not fit.

@@ -7,7 +7,7 @@ Neighbours::Answer Neighbours::find(const IpAddress& next, Instant now) {
   Hop& hop = hops_[next];
   Answer answer;
   answer.mac = hop.mac;
-  if (hop.known && now - hop.heard_at < kFreshFor) {
+  if (hop.known && now - hop.learnt_at < kFreshFor) {
     answer.found = Found::kKnown;
     return answer;
   }
@@ -27,7 +27,7 @@ Neighbours::Answer Neighbours::find(const IpAddress& next, Instant now) {
   return answer;
 }
 
-bool Neighbours::heard(const IpAddress& next, const MacAddress& mac, Instant now) {
+bool Neighbours::learn(const IpAddress& next, const MacAddress& mac, Instant now) {
   const auto found = hops_.find(next);
   if (found == hops_.end()) return false;
   Hop& hop = found->second;
@@ -35,7 +35,7 @@ bool Neighbours::heard(const IpAddress& next, const MacAddress& mac, Instant now
   hop.mac = mac;
   hop.known = true;
   hop.asked = 0;
-  hop.heard_at = now;
+  hop.learnt_at = now;
   return awaited;
 }
 

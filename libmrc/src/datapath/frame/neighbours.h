@@ -29,14 +29,14 @@ class Neighbours {
   // For each packet to that next hop, and periodically while packets wait for it.
   Answer find(const IpAddress& next, Instant now);
   // Only for next hops that were looked up, so that peers cannot fill the table. True: it was awaited.
-  bool heard(const IpAddress& next, const MacAddress& mac, Instant now);
+  bool learn(const IpAddress& next, const MacAddress& mac, Instant now);
 
  private:
   struct Hop {
     MacAddress mac{};
     bool known = false;
     uint32_t asked = 0;  // since the last answer
-    Instant heard_at, asked_at;
+    Instant learnt_at, asked_at;
   };
   std::map<IpAddress, Hop> hops_;
 };

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kBacklog = 128;
 constexpr int kWakesAtOnce = 16;
-constexpr uid_t kNobody = 65534;  // in a user namespace every unmapped user appears as this one
+constexpr uid_t kOverflowUid = 65534;  // in a user namespace every unmapped user appears as this one
 
 socklen_t name_of(const LocalAddress& at, sockaddr_un* out) {
   *out = {};
@@ -38,7 +38,7 @@ bool is_same_user(int socket) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
-  return peer.uid == ::geteuid() && peer.uid != kNobody;
+  return peer.uid == ::geteuid() && peer.uid != kOverflowUid;
 }
 
 Fd listen_local(const LocalAddress& at) {

@@ -70,7 +70,7 @@ int LocalInbound::read_from(Peer* peer, core::RxBurst* out, int max) {
     const LocalAddress to{out[i].flow.dst, out[i].flow.dst_port};
     const auto plane = std::find(planes_.begin(), planes_.end(), to);
     if (plane == planes_.end()) {
-      ++strays_;
+      ++misaddressed_;
       continue;
     }
     if (good != i) out[good] = out[i];

@@ -41,7 +41,7 @@ class LocalInbound {
   void release();
   // A pipe that has ended since the last call, by the id in its bursts; 0: none [MRC-LOCAL-8].
   uint32_t take_ended();
-  uint64_t strays() const { return strays_; }  // packets for addresses that this device does not have
+  uint64_t misaddressed() const { return misaddressed_; }  // packets for addresses that this device does not have
 
   // Handles readable descriptors: new connections, requests, wakes, ends. Allocates; not per packet.
   void look(Instant now);
@@ -80,7 +80,7 @@ class LocalInbound {
   bool unsettled_ = false;          // a peer has ended or broken its pipe, and is to be removed
   Instant accept_again_ = Instant::never();
   Instant next_deadline_ = Instant::never();
-  uint64_t strays_ = 0;
+  uint64_t misaddressed_ = 0;
 };
 
 }  // namespace mrc::datapath

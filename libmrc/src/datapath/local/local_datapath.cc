@@ -212,7 +212,7 @@ void Local::before_wait() {
 
 const DatapathCounters& Local::counters() {
   sum_ = inner_->counters();
-  own_.rx_errors = in_.strays();
+  own_.rx_errors = in_.misaddressed();
   return sum_ += own_;
 }
 

@@ -41,9 +41,9 @@ Status XdpPlane::open(const PacketSockets& sockets, const IpAddress& address, ui
 }
 
 uint32_t XdpPlane::largest_frame() const {
-  uint32_t least = UINT32_MAX;
-  for (const auto& queue : queues_) least = std::min(least, queue->largest_frame());
-  return least;
+  uint32_t smallest = UINT32_MAX;
+  for (const auto& queue : queues_) smallest = std::min(smallest, queue->largest_frame());
+  return smallest;
 }
 
 std::string XdpPlane::describe() const {

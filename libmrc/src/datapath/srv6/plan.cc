@@ -185,10 +185,10 @@ bool Srv6Plan::may_need_segment() const {
 }
 
 uint32_t Srv6Plan::max_path_count() const {
-  size_t most = 1;
+  size_t max = 1;
   for (const Plane& plane : planes_)
-    for (const Rule& rule : plane.rules) most = std::max(most, rule.paths.size());
-  return static_cast<uint32_t>(most);
+    for (const Rule& rule : plane.rules) max = std::max(max, rule.paths.size());
+  return static_cast<uint32_t>(max);
 }
 
 std::vector<SegmentPath> Srv6Plan::loops(PlaneId plane, const IpAddress& own) const {

@@ -58,7 +58,7 @@ void UdpTransmitter::prepare(const wire::Flow& flow, const IpAddress& to, uint32
 bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters) {
   assert(sockets_.has(burst.ev_index) && planes_.has(burst.plane));
   Plane& plane = planes_[burst.plane];
-  if (blocked_.contains(burst.plane) || (resting_.contains(burst.plane) && !flush_rest(burst.plane, counters))) {
+  if (blocked_.contains(burst.plane) || (has_rest_.contains(burst.plane) && !flush_rest(burst.plane, counters))) {
     ++counters->tx_no_room;
     return false;
   }
@@ -87,7 +87,7 @@ bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters
   }
   if (sent == Sent::kAll) {
     ++counters->tx_bursts;
-    if (resting_.contains(burst.plane)) blocked_.block(burst.plane, fd);
+    if (has_rest_.contains(burst.plane)) blocked_.block(burst.plane, fd);
     return true;
   }
   ++counters->tx_no_room;
@@ -158,7 +158,7 @@ UdpTransmitter::Sent UdpTransmitter::send_one(int fd, const iovec* iov, uint32_t
 
 PlaneSet UdpTransmitter::planes_with_room(DatapathCounters* counters) {
   blocked_.poll();
-  for (const PlaneId p : resting_ - blocked_.planes()) flush_rest(p, counters);
+  for (const PlaneId p : has_rest_ - blocked_.planes()) flush_rest(p, counters);
   return planes_.ids() - blocked_.planes();
 }
 
@@ -173,7 +173,7 @@ bool UdpTransmitter::send_split(const core::TxBurst& burst, const IpAddress& to,
   plane.rest.assign(burst, sent);
   plane.rest_to = to;
   plane.rest_fd = socket->fd.get();
-  resting_.insert(burst.plane);
+  has_rest_.insert(burst.plane);
   return true;
 }
 
@@ -186,7 +186,7 @@ bool UdpTransmitter::flush_rest(PlaneId id, DatapathCounters* counters) {
   split_.cut(&whole, 1, rest.segment_size(), rest.bytes(), &header_);
   const uint32_t sent = split_.send(*sys_, plane.rest_fd, &errors_, counters);
   if (sent == split_.segments()) {
-    resting_.erase(id);
+    has_rest_.erase(id);
     return true;
   }
   rest.drop(sent);

@@ -73,7 +73,7 @@ class UdpTransmitter {
   std::shared_ptr<const Srv6Plan> srv6_;
   PerPlane<Plane> planes_;
   BlockedPlanes blocked_;
-  PlaneSet resting_;  // have the rest of a burst
+  PlaneSet has_rest_;  // have the rest of a burst
   PlaneSet no_gso_;
   SendErrors errors_;
   MessageHeader header_;

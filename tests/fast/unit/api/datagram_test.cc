@@ -72,7 +72,7 @@ TEST_F(DatagramTest, transitions_need_what_verbs_needs) {
 }
 
 // [API-UD-3]
-TEST_F(DatagramTest, what_is_refused) {
+TEST_F(DatagramTest, invalid_requests_are_refused) {
   DatagramEnd a(context, pd);
   a.start();
   ibv_ah* const ah = handle();

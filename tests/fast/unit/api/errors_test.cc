@@ -16,7 +16,7 @@ TEST(ErrorsTest, memory_that_cannot_be_had_is_enomem) {
   EXPECT_EQ(errno, ENOMEM);
 }
 
-TEST(ErrorsTest, what_works_passes_through_and_leaves_errno) {
+TEST(ErrorsTest, a_success_passes_through_and_leaves_errno) {
   errno = 7;
   EXPECT_EQ(or_enomem<int>(-1, [] { return 5; }), 5);
   EXPECT_EQ(errno, 7);

@@ -106,7 +106,7 @@ TEST_F(EvEventsTest, layout_follows_the_contexts_version) {
   }
 }
 
-TEST_F(EvEventsTest, wakes_whoever_sleeps_on_the_channel) {
+TEST_F(EvEventsTest, an_event_wakes_the_channel_once_for_all_changes) {
   mrc_comp_channel* channel = nullptr;
   ASSERT_EQ(mrc_create_comp_channel(context, &channel), 0);
   mrc_cq* cq = mrc_ctl_create_ev_event_cq(context, 16, this, channel, 0);

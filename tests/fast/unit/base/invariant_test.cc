@@ -9,7 +9,7 @@ TEST(InvariantDeathTest, AViolationAbortsWithItsText) {
   EXPECT_DEATH(invariant_failed("a <= b", "file.h", 7), "file.h:7: invariant violated: a <= b");
 }
 
-TEST(InvariantPace, WhatIsCheapIsAlwaysDueAndTheRestOnceInAWhile) {
+TEST(InvariantPace, cheap_checks_are_always_due_and_others_now_and_then) {
   InvariantPace pace;
   int due = 0;
   for (int i = 0; i < 640; ++i) {
@@ -19,7 +19,7 @@ TEST(InvariantPace, WhatIsCheapIsAlwaysDueAndTheRestOnceInAWhile) {
   EXPECT_EQ(due, 10);
 }
 
-TEST(InvariantPace, WhatIsDearIsDueSoSeldomThatItCostsLittleOnAverage) {
+TEST(InvariantPace, expensive_checks_are_due_seldom_enough_to_cost_little) {
   InvariantPace pace;
   int due = 0;
   for (int i = 0; i < 10000; ++i) due += pace.due(4000, 4);

@@ -16,8 +16,8 @@ std::string talk(AckPiggybackPolicy* policy, int messages, uint32_t* msn) {
   for (int i = 0; i < messages; ++i) {
     policy->on_message();
     const Choice choice = policy->choose(++*msn);
-    choices += choice == Choice::kTakeAlong ? 'a' : '-';
-    if (choice == Choice::kTakeAlong) policy->on_sent();
+    choices += choice == Choice::kPiggyback ? 'a' : '-';
+    if (choice == Choice::kPiggyback) policy->on_sent();
   }
   return choices;
 }
@@ -25,7 +25,7 @@ std::string talk(AckPiggybackPolicy* policy, int messages, uint32_t* msn) {
 const std::string kFirst(AckPiggybackPolicy::kFirstPause, 'a');
 const std::string kCycle = std::string(AckPiggybackPolicy::kMaxLeftOut, '-') + 'a';
 
-TEST(AckPiggybackPolicy, AckOfEveryEighthMessageForWhoGoesOn) {
+TEST(AckPiggybackPolicy, a_peer_that_keeps_sending_gets_the_ack_of_every_eighth_message) {
   AckPiggybackPolicy policy;
   uint32_t msn = 0;
   const std::string wanted = kFirst + kCycle + kCycle + kCycle;
@@ -33,7 +33,7 @@ TEST(AckPiggybackPolicy, AckOfEveryEighthMessageForWhoGoesOn) {
 }
 
 // A peer that waits for each ACK is delayed at growing intervals.
-TEST(AckPiggybackPolicy, WhoWaitsHasItsAcksAndIsTriedEverMoreRarely) {
+TEST(AckPiggybackPolicy, a_peer_that_waits_gets_its_acks_and_is_tried_ever_more_rarely) {
   AckPiggybackPolicy policy;
   uint32_t msn = 0;
   for (int pause = AckPiggybackPolicy::kFirstPause; pause <= AckPiggybackPolicy::kLongestPause; pause *= 2) {

@@ -383,7 +383,7 @@ TEST_F(DatagramQpTest, PlanesInTurnAndADeadOneIsLeft) {
 }
 
 // [MRC-UD-8]
-TEST_F(DatagramQpTest, StrangersCreateNoState) {
+TEST_F(DatagramQpTest, unknown_sources_create_no_state) {
   start();
   const size_t peers = endpoint_->peers().size();
   for (uint8_t i = 3; i < 100; ++i) {

@@ -13,16 +13,16 @@ namespace {
 
 class EvChoiceTest : public testing::Test, public Sink, public QpSink {
  protected:
-  struct Told {
+  struct Reported {
     EvIndex ev;
     EvState to;
     uint64_t losses;
-    friend bool operator==(const Told&, const Told&) = default;
+    friend bool operator==(const Reported&, const Reported&) = default;
   };
   EvChoiceTest()
       : names_(config().evs), links_(config_.evs), paths_(config_, names_, links_, peer(), &counters_, nullptr, &rng_) {
     choice_.allowed.assign(8, false);
-    paths_.tell(this);
+    paths_.set_sink(this);
   }
   static PlaneAddress address(uint8_t plane, uint8_t host) { return {IpAddress::v4(10, plane, 0, host), 4791}; }
   // Two planes, four active EVs, then four backups.
@@ -48,7 +48,7 @@ class EvChoiceTest : public testing::Test, public Sink, public QpSink {
   void on_event(AsyncEvent) override {}
   void on_port_event(PlaneId, AsyncEvent) override {}
   void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
-  void on_ev_state(EvIndex ev, EvState to, uint64_t losses) override { told_.push_back({ev, to, losses}); }
+  void on_ev_state(EvIndex ev, EvState to, uint64_t losses) override { reported_.push_back({ev, to, losses}); }
 
   EndpointConfig config_;
   Counters counters_;
@@ -57,7 +57,7 @@ class EvChoiceTest : public testing::Test, public Sink, public QpSink {
   EvLinks links_;
   PeerPaths paths_;
   EvChoice choice_;
-  std::vector<Told> told_;
+  std::vector<Reported> reported_;
 };
 
 TEST_F(EvChoiceTest, ActiveOrNot) {
@@ -114,12 +114,12 @@ TEST_F(EvChoiceTest, AChangeTakesEffectAtOnce) {
 TEST_F(EvChoiceTest, StatesAreToldWithTheLossesSince) {
   const auto us = [](int64_t n) { return Instant::from_ns(n * 1000); };
   paths_.on_lost(us(20), 0_ev, us(10));
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(reported_.empty());
   paths_.on_lost(us(30), 0_ev, us(20));
   paths_.on_probe_answer(us(50), 0_ev, us(40));
   paths_.set_denied(us(60), 3_ev, true);
-  EXPECT_EQ(told_, (std::vector<Told>{
-                       {0_ev, EvState::kAssumedBad, 2}, {0_ev, EvState::kGood, 0}, {3_ev, EvState::kDenied, 0}}));
+  EXPECT_EQ(reported_, (std::vector<Reported>{
+                           {0_ev, EvState::kAssumedBad, 2}, {0_ev, EvState::kGood, 0}, {3_ev, EvState::kDenied, 0}}));
 }
 
 }  // namespace

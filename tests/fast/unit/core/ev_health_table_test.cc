@@ -280,7 +280,7 @@ TEST_F(EvHealthTableTest, ObliviousSprayingMeasuresNoPlane) {
   EXPECT_EQ(table_->plane_rtt(1_plane), Duration());
 }
 
-TEST_F(EvHealthTableTest, WhatIsShown) {
+TEST_F(EvHealthTableTest, status_shows_traffic_marks_rtt_and_losses) {
   table_->on_sent(1_ev, 3, 300);
   table_->on_sent(1_ev, 1, 100);
   table_->on_ecn(1_ev);
@@ -297,8 +297,8 @@ TEST_F(EvHealthTableTest, WhatIsShown) {
   EXPECT_EQ(shown.ecn_marks, 1u);
   EXPECT_EQ(shown.rtt, Duration::microseconds(90));
   EXPECT_EQ(shown.losses, 1u);
-  EXPECT_EQ(table_->take_untold_losses(1_ev), 1u);
-  EXPECT_EQ(table_->take_untold_losses(1_ev), 0u);
+  EXPECT_EQ(table_->take_unreported_losses(1_ev), 1u);
+  EXPECT_EQ(table_->take_unreported_losses(1_ev), 0u);
 }
 
 // [MRC-EVS-8]

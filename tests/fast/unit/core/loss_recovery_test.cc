@@ -39,7 +39,7 @@ class LossRecoveryTest : public LoneEndpoint {
   }
   // Two packets whose answers never come, and a third one on the other plane, which is answered at that time, `took`
   // after it was sent.
-  void send_two_and_hear_of_a_third(Duration time, Duration took) {
+  void send_two_and_answer_a_third(Duration time, Duration took) {
     post(1, 8);
     post(2, 8);
     drain();
@@ -589,7 +589,7 @@ TEST_F(LossRecoveryTest, APeerIsSilentAfterHalfAnInterval) {
     start();
     one_round_trip(Duration::microseconds(100));
     const Instant began = now_;
-    send_two_and_hear_of_a_third(kInterval / 2 + Duration::nanoseconds(later), Duration::microseconds(100));
+    send_two_and_answer_a_third(kInterval / 2 + Duration::nanoseconds(later), Duration::microseconds(100));
     pass(began + kInterval - now_ - Duration::nanoseconds(1));
     EXPECT_EQ(counters().retransmits, 0u);
     pass(Duration::nanoseconds(1));
@@ -608,7 +608,7 @@ TEST_F(LossRecoveryTest, AProbeFromBeforeTheLastAnswerShowsNoSilence) {
     one_round_trip(Duration::microseconds(100));
     const Instant began = now_;
     const Duration more = Duration::nanoseconds(later);
-    send_two_and_hear_of_a_third(Duration::microseconds(500) + more, Duration::microseconds(300) + more);
+    send_two_and_answer_a_third(Duration::microseconds(500) + more, Duration::microseconds(300) + more);
     pass(began + kInterval - now_);
     ASSERT_EQ(probes(), 2u);
     EXPECT_EQ(counters().retransmits, later == 0 ? 1u : 2u);

@@ -128,7 +128,7 @@ TEST_F(PathMtuTest, suspect__APlaneRestsAfterASearch) {
   round(4096);
   now_ = now_ - kRound;  // it ended at the answer; round() has moved the clock since
   const Instant end = now_ + kRound;
-  now_ = end + PathMtu::kRest - kInstantly;
+  now_ = end + PathMtu::kSearchInterval - kInstantly;
   EXPECT_FALSE(mtu_.suspect(now_, 1_plane, 4096));
   EXPECT_TRUE(mtu_.suspect(now_, 0_plane, 4096));
   now_ = now_ + kInstantly;
@@ -145,7 +145,7 @@ TEST_F(PathMtuTest, suspect__ARestConcernsTheSizeThatWasSearched) {
 TEST_F(PathMtuTest, take_due__ANarrowPlaneIsSearchedAgainUntilFullPacketsPass) {
   mtu_.suspect(now_, 1_plane, 4096);
   for (int i = 0; i < PathMtu::kRounds; ++i) round(1024);
-  Duration rest = PathMtu::kRest * 2;
+  Duration rest = PathMtu::kSearchInterval * 2;
   for (int search = 0; search < 8; ++search) {
     EXPECT_EQ(mtu_.next_time(), now_ + rest) << search;
     now_ = now_ + rest - kInstantly;
@@ -153,7 +153,7 @@ TEST_F(PathMtuTest, take_due__ANarrowPlaneIsSearchedAgainUntilFullPacketsPass) {
     now_ = now_ + kInstantly;
     for (int i = 0; i < PathMtu::kRounds; ++i) round(1024);
     EXPECT_EQ(mtu_.limit(1_plane), 1024u);
-    rest = std::min(rest * 2, PathMtu::kRest * 64);
+    rest = std::min(rest * 2, PathMtu::kSearchInterval * 64);
   }
   now_ = now_ + rest;
   round(4096);

@@ -408,15 +408,15 @@ TEST_F(EndpointOpsTest, APlaneThatGoesDownIsToldOverAnotherUntilAnswered) {
     EXPECT_EQ(asked().size(), before + 1);
   }
   answer(*asked().back(), 1);
-  const size_t told = asked().size();
+  const size_t settled = asked().size();
   pass(Duration::seconds(10));
-  EXPECT_EQ(asked().size(), told);
+  EXPECT_EQ(asked().size(), settled);
   endpoint_->set_plane_up(now_, 0_plane, true);
   drain();
   EXPECT_EQ(asked().back()->p.erth.port_status_mask, 3u);
   endpoint_->set_plane_up(now_, 0_plane, true);  // no change, no word
   drain();
-  EXPECT_EQ(asked().size(), told + 1);
+  EXPECT_EQ(asked().size(), settled + 1);
 }
 
 // [MRC-EVS-8] [MRC-CHOICE-Q20]: a retired path is probed by itself, and any answer makes it usable again.

@@ -24,7 +24,7 @@ class PathReportTest : public LoneEndpoint {
   std::vector<PathReport> reported_;
 };
 
-TEST_F(PathReportTest, WhatAnotherEngineFoundBadIsNotUsedHere) {
+TEST_F(PathReportTest, a_path_that_another_engine_found_bad_is_not_used) {
   config_.max_segments = 1;
   start();
   endpoint_->on_path_failed(now_, {theirs(1), path(2), 1_plane});
@@ -89,7 +89,7 @@ class PathEvidenceTest : public PathReportTest {
  protected:
   PathEvidenceTest()
       : names_(config_.evs), links_(config_.evs), paths_(config_, names_, links_, peer_, &counters_, nullptr, &rng_) {
-    paths_.tell(this, &peer_);
+    paths_.set_sink(this, &peer_);
   }
   Counters counters_;
   Rng rng_{5};
@@ -108,7 +108,7 @@ TEST_F(PathEvidenceTest, OwnEvidenceIsReportedOnce) {
 }
 
 // What another engine, the peer or an operator says of a path is not.
-TEST_F(PathEvidenceTest, WhatOthersSayIsNotReported) {
+TEST_F(PathEvidenceTest, changes_from_elsewhere_are_not_reported) {
   paths_.on_always_skip(now_, 1_ev);
   EXPECT_FALSE(paths_.usable(1_ev));
   paths_.on_failed_elsewhere(now_, 3_ev);

@@ -229,21 +229,21 @@ TEST_F(PeerPathsTest, ABadPathIsProbedSoonThenPeriodically) {
   EXPECT_FALSE(paths_->take_due_probe(first));  // one at a time
   EXPECT_EQ(paths_->next_probe_time(), Instant::never());
   Instant asked = first;
-  Duration patience = interval();
+  Duration timeout = interval();
   for (int round = 0; round < 5; ++round) {
-    EXPECT_EQ(paths_->probe_patience(0_ev), patience);
-    const Instant lost = asked + patience;
+    EXPECT_EQ(paths_->probe_timeout(0_ev), timeout);
+    const Instant lost = asked + timeout;
     paths_->on_probe_lost(lost, 0_ev, asked);
-    patience = std::min(patience * 2, interval() * 8);
+    timeout = std::min(timeout * 2, interval() * 8);
     asked = paths_->next_probe_time();
-    EXPECT_GE(asked, lost + patience);
-    EXPECT_LE(asked, lost + patience + patience / 4 + Duration::nanoseconds(1));
+    EXPECT_GE(asked, lost + timeout);
+    EXPECT_LE(asked, lost + timeout + timeout / 4 + Duration::nanoseconds(1));
     ASSERT_TRUE(paths_->take_due_probe(asked));
   }
   EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
   paths_->on_probe_answer(asked + interval() / 2, 0_ev, asked);
   EXPECT_EQ(state(0_ev), EvState::kGood);
-  EXPECT_EQ(paths_->probe_patience(0_ev), interval());
+  EXPECT_EQ(paths_->probe_timeout(0_ev), interval());
   EXPECT_EQ(counters_.ev_recovered, 1u);
   EXPECT_EQ(paths_->next_probe_time(), Instant::never());
 }

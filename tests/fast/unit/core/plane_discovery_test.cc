@@ -19,7 +19,7 @@ class PlaneDiscoveryTest : public BareEngine {
     d.learn = learn;
     return peers_.find(peers_.intern(d));
   }
-  wire::Packet tell(const wire::Packet& asked, bool ready) const {
+  wire::Packet make_answer(const wire::Packet& asked, bool ready) const {
     wire::Packet p;
     p.bth.opcode = wire::Opcode::kPlaneResponse;
     p.plth = wire::Plth();
@@ -31,8 +31,8 @@ class PlaneDiscoveryTest : public BareEngine {
     p.plth.ready = ready;
     return p;
   }
-  wire::Packet tell_lacking(const wire::Packet& asked) const {
-    wire::Packet p = tell(asked, true);
+  wire::Packet make_lacking_answer(const wire::Packet& asked) const {
+    wire::Packet p = make_answer(asked, true);
     p.plth.addr = IpAddress();
     p.plth.planes = 1;
     return p;
@@ -80,19 +80,19 @@ TEST_F(PlaneDiscoveryTest, AnAnswerIsUsedWhenThePeerAcceptsOurPackets) {
   discovery_.on_qp_up(now_, peer_);
   const wire::Packet query = asked(false)[0];
   const wire::Flow flow = from(bare_peer().planes[0].addr);
-  discovery_.on_response(now_, flow, tell(query, false));
+  discovery_.on_response(now_, flow, make_answer(query, false));
   EXPECT_EQ(peer_->description.planes[1].addr, bare_peer().planes[1].addr);
   EXPECT_FALSE(peer_->paths.plane_usable(1_plane));
   EXPECT_EQ(engine_.counters.planes_learnt, 1u);
-  discovery_.on_response(now_, flow, tell(query, true));
+  discovery_.on_response(now_, flow, make_answer(query, true));
   EXPECT_TRUE(peer_->paths.plane_usable(1_plane));
-  discovery_.on_response(now_, flow, tell(query, true));  // it is settled
+  discovery_.on_response(now_, flow, make_answer(query, true));  // it is settled
   EXPECT_EQ(engine_.counters.drop_stale, 1u);
 }
 
 TEST_F(PlaneDiscoveryTest, AnAnswerOfAnotherAddressOrNonceIsDropped) {
   discovery_.on_qp_up(now_, peer_);
-  wire::Packet answer = tell(asked(false)[0], true);
+  wire::Packet answer = make_answer(asked(false)[0], true);
   discovery_.on_response(now_, from(bare_peer(3).planes[0].addr), answer);
   EXPECT_EQ(engine_.counters.drop_stale, 1u);
   answer.plth.nonce ^= 1;
@@ -112,7 +112,7 @@ TEST_F(PlaneDiscoveryTest, QuestionsAreRepeatedUntilTheTriesAreUsedUp) {
   EXPECT_EQ(queries, size_t{PendingQuery::kMaxTries});
 }
 
-TEST_F(PlaneDiscoveryTest, AnybodyIsAnswered) {
+TEST_F(PlaneDiscoveryTest, a_request_of_an_unknown_source_is_answered) {
   wire::Packet ask;
   ask.bth.opcode = wire::Opcode::kPlaneRequest;
   ask.plth = wire::Plth();
@@ -120,12 +120,12 @@ TEST_F(PlaneDiscoveryTest, AnybodyIsAnswered) {
   ask.plth.nonce = 77;
   ask.payload_len = 0;
   discovery_.on_request(now_, from(IpAddress::v4(10, 0, 0, 99)), 0_plane, ask);
-  const auto told = queued();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].bth.opcode, wire::Opcode::kPlaneResponse);
-  EXPECT_EQ(told[0].plth.nonce, 77u);
-  EXPECT_EQ(told[0].plth.addr, engine_.config.planes[1].addr);
-  EXPECT_FALSE(told[0].plth.ready);  // its address is not known here
+  const auto answers = queued();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].bth.opcode, wire::Opcode::kPlaneResponse);
+  EXPECT_EQ(answers[0].plth.nonce, 77u);
+  EXPECT_EQ(answers[0].plth.addr, engine_.config.planes[1].addr);
+  EXPECT_FALSE(answers[0].plth.ready);  // its address is not known here
 }
 
 // [MRC-EXT-8]: an unknown source has to guess them.
@@ -141,10 +141,10 @@ TEST_F(PlaneDiscoveryTest, SourcePortsAreToldToPeersAlone) {
   EXPECT_TRUE(queued().empty());
   EXPECT_EQ(engine_.counters.drop_replies, 1u);
   discovery_.on_request(now_, from(bare_peer().planes[0].addr), 0_plane, ask);
-  const auto told = queued();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].bth.opcode, wire::Opcode::kPlaneResponse);
-  EXPECT_TRUE(told[0].plth.ports);
+  const auto answers = queued();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].bth.opcode, wire::Opcode::kPlaneResponse);
+  EXPECT_TRUE(answers[0].plth.ports);
   EXPECT_EQ(engine_.counters.drop_replies, 1u);
 }
 
@@ -176,7 +176,7 @@ TEST_F(PlaneDiscoveryWithoutAddress, AnAddressThatComesIsToldByAnotherQuestion) 
 TEST_F(PlaneDiscoveryTest, APlaneThatThePeerLackedIsAskedForAgainWhenThePeerSendsItsAddress) {
   discovery_.on_qp_up(now_, peer_);
   const wire::Flow flow = from(bare_peer().planes[0].addr);
-  discovery_.on_response(now_, flow, tell_lacking(asked(false).at(0)));
+  discovery_.on_response(now_, flow, make_lacking_answer(asked(false).at(0)));
   EXPECT_TRUE(peer_->plane_query.open.empty());
   wire::Packet ask;
   ask.bth.opcode = wire::Opcode::kPlaneRequest;
@@ -196,7 +196,7 @@ TEST_F(PlaneDiscoveryTest, APlaneThatThePeerLackedIsAskedForAgainWhenThePeerSend
   queued();
   discovery_.on_timer(now_);
   const wire::Packet again = asked(false).at(0);
-  discovery_.on_response(now_, flow, tell(again, true));
+  discovery_.on_response(now_, flow, make_answer(again, true));
   EXPECT_TRUE(peer_->paths.plane_usable(1_plane));
 }
 
@@ -218,7 +218,7 @@ TEST_F(PlaneDiscoveryTest, RequestsWithAddressesDoNotHastenTheQuestions) {
     if (discovery_.timer()->deadline <= now_) discovery_.on_timer(now_);
     for (const wire::Packet& question : asked(false)) {
       ++questions;
-      discovery_.on_response(now_, flow, tell_lacking(question));
+      discovery_.on_response(now_, flow, make_lacking_answer(question));
     }
   }
   EXPECT_GE(questions, 9u);

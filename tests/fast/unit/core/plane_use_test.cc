@@ -21,7 +21,7 @@ TEST_F(PlaneUseTest, PlanesThatBothEndsHaveAndWhosePortsAreUp) {
   EXPECT_EQ(usable(), 0b1111_planes);
   planes_.set_local(0b0111_planes);
   EXPECT_EQ(usable(), 0b0111_planes);
-  EXPECT_EQ(planes_.askable(), 0b0111_planes);
+  EXPECT_EQ(planes_.probeable(), 0b0111_planes);
   EXPECT_FALSE(planes_.locally_up(3_plane));
   EXPECT_TRUE(planes_.present(3_plane));
   planes_.set_present(0b0001_planes);
@@ -33,7 +33,7 @@ TEST_F(PlaneUseTest, ASuspendedPlaneIsOutUntilItIsResumed) {
   planes_.suspend(2_plane);
   EXPECT_EQ(usable(), 0b1011_planes);
   EXPECT_EQ(planes_.suspended(), 0b0100_planes);
-  EXPECT_EQ(planes_.askable(), 0b1111_planes);
+  EXPECT_EQ(planes_.probeable(), 0b1111_planes);
   planes_.resume(2_plane);
   EXPECT_EQ(usable(), 0b1111_planes);
 }

@@ -22,7 +22,7 @@ class PortClaimsTest : public testing::Test {
     }
     return planes;
   }
-  bool report(PlaneSet up) { return claims_.on_report(now_, up, askable_); }
+  bool report(PlaneSet up) { return claims_.on_report(now_, up, probeable_); }
   void refute(PlaneId plane, Duration age = kTick) {
     const Instant sent = now_;
     now_ = now_ + age;
@@ -37,7 +37,7 @@ class PortClaimsTest : public testing::Test {
   }
 
   Instant now_ = Instant::from_ns(1000);
-  PlaneSet askable_ = 0b1111_planes;
+  PlaneSet probeable_ = 0b1111_planes;
   int probes_ = 0;
   PortClaims claims_{4, kAsk};
 };
@@ -52,7 +52,7 @@ TEST_F(PortClaimsTest, on_report__ClaimsAndAsksAtOnceAndOnce) {
   EXPECT_EQ(asked(), PlaneSet());
 }
 
-TEST_F(PortClaimsTest, expire__LeavesThePlaneWhenThePatienceIsOver) {
+TEST_F(PortClaimsTest, expire__leaves_the_plane_at_the_probe_timeout) {
   report(0b1011_planes);
   asked();
   now_ = now_ + PortClaims::kProbeTimeout - kTick;
@@ -74,7 +74,7 @@ TEST_F(PortClaimsTest, expire__ProvesNothingWithoutAProbe) {
 }
 
 TEST_F(PortClaimsTest, on_report__IsTakenForPlanesThatCarryNoProbe) {
-  askable_ = 0b1011_planes;
+  probeable_ = 0b1011_planes;
   EXPECT_TRUE(report(0b1011_planes));
   EXPECT_EQ(claims_.down(), 0b0100_planes);
 }

@@ -69,33 +69,33 @@ TEST_F(ProbeScheduleTest, ARetiredPathIsProbedSoonThenPeriodically) {
   EXPECT_FALSE(probes_->take_retired(first));  // one at a time
   EXPECT_EQ(probes_->next_time(), Instant::never());
   Instant asked = first;
-  Duration patience = interval();
+  Duration timeout = interval();
   for (int round = 0; round < 5; ++round) {
-    EXPECT_EQ(probes_->patience(0_ev), patience);
-    const Instant lost = asked + patience;
+    EXPECT_EQ(probes_->timeout(0_ev), timeout);
+    const Instant lost = asked + timeout;
     probes_->on_lost(lost, 0_ev);
-    patience = std::min(patience * 2, interval() * ProbeSchedule::kMaxPatience);
+    timeout = std::min(timeout * 2, interval() * ProbeSchedule::kMaxTimeoutIntervals);
     asked = probes_->next_time();
-    EXPECT_GE(asked, lost + patience);
-    EXPECT_LE(asked, lost + patience + patience / 4 + kNanosecond);
+    EXPECT_GE(asked, lost + timeout);
+    EXPECT_LE(asked, lost + timeout + timeout / 4 + kNanosecond);
     ASSERT_TRUE(probes_->take_retired(asked));
   }
   probes_->on_answer(0_ev, interval() / 2, false);
   restore(asked + interval() / 2, 0_ev);
-  EXPECT_EQ(probes_->patience(0_ev), interval());
+  EXPECT_EQ(probes_->timeout(0_ev), interval());
   EXPECT_EQ(probes_->next_time(), Instant::never());
 }
 
 // [MRC-EVS-8]
 TEST_F(ProbeScheduleTest, AnswersThatTakeLongAreWaitedForTwiceAsLong) {
   probes_->on_answer(0_ev, interval() / 2, false);
-  EXPECT_EQ(probes_->patience(1_ev), interval());
+  EXPECT_EQ(probes_->timeout(1_ev), interval());
   probes_->on_answer(0_ev, interval() * 2, false);
-  EXPECT_EQ(probes_->patience(1_ev), interval() * 4);
+  EXPECT_EQ(probes_->timeout(1_ev), interval() * 4);
   probes_->on_answer(0_ev, interval() * 5, false);
-  EXPECT_EQ(probes_->patience(1_ev), interval() * 8);  // the most
+  EXPECT_EQ(probes_->timeout(1_ev), interval() * 8);  // the most
   for (int i = 0; i < 40; ++i) probes_->on_answer(0_ev, Duration::microseconds(1), false);
-  EXPECT_EQ(probes_->patience(1_ev), interval());
+  EXPECT_EQ(probes_->timeout(1_ev), interval());
 }
 
 // [MRC-EVS-8]
@@ -105,7 +105,7 @@ TEST_F(ProbeScheduleTest, AProbeThatCouldNotBeSentIsNoUnansweredOne) {
   ASSERT_EQ(probes_->take_retired(asked), 0_ev);
   probes_->on_unsent(asked, 0_ev);
   EXPECT_FALSE(probes_->outstanding(0_ev));
-  EXPECT_EQ(probes_->patience(0_ev), interval());
+  EXPECT_EQ(probes_->timeout(0_ev), interval());
   EXPECT_GE(probes_->next_time(), asked + interval());
   EXPECT_EQ(probes_->take_retired(probes_->next_time()), 0_ev);
 }
@@ -147,8 +147,8 @@ TEST_F(ProbeScheduleTest, ARestoredPathHastensTheOtherProbesOfItsPlane) {
   EXPECT_GE(soon, now + interval() / 8);
   EXPECT_LE(soon, now + interval());
   EXPECT_EQ(probes_->take_retired(soon), 2_ev);
-  EXPECT_EQ(probes_->patience(2_ev), interval());
-  EXPECT_EQ(probes_->patience(1_ev), interval() * 8);
+  EXPECT_EQ(probes_->timeout(2_ev), interval());
+  EXPECT_EQ(probes_->timeout(1_ev), interval() * 8);
   EXPECT_FALSE(probes_->take_retired(now + interval() * 7));
 }
 

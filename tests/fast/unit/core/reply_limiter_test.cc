@@ -28,7 +28,7 @@ TEST(ReplyLimiter, SoManyAtOnceAndSoManyPerSecond) {
 }
 
 // An address that asked before it was a peer's has what a peer has, less what it got.
-TEST(ReplyLimiter, AStrangerThatBecomesAPeerGetsWhatPeersGet) {
+TEST(ReplyLimiter, an_address_that_becomes_a_peers_gets_the_budget_of_peers) {
   ReplyLimiter limiter(1);
   EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 10), 10);
   EXPECT_EQ(allowed(&limiter, kStart, kFrom, true, 10000), ReplyLimiter::kPeerBurst - 10);
@@ -95,7 +95,7 @@ TEST_F(ReplyTest, AFloodOfRequestsLeavesRoomForOurOwnPackets) {
 }
 
 // Requests of another engine of this device, or of another process of this host, are as good as a peer's.
-TEST_F(ReplyTest, TheDevicesOwnAddressIsNoStrangers) {
+TEST_F(ReplyTest, the_devices_own_address_has_the_budget_of_a_peer) {
   start();
   wire::Flow flow = inbound(1);
   wire::Packet p = packet(wire::Opcode::kEndpointRequest);

@@ -202,7 +202,7 @@ TEST_F(ResponderAckTest, TheReflectedTimestampHasTheResidenceTimeAdded) {
 }
 
 // [MRC-ACK-2]
-TEST_F(ResponderAckTest, WhatIsOwedLeavesAsOneBurstTheAckLast) {
+TEST_F(ResponderAckTest, pending_answers_leave_as_one_burst_with_the_ack_last) {
   attr_.mpr_dest = 4;
   start();
   for (int32_t k : {0, 1, 100, 300}) take(write_packet(k));  // three stretches between them hold nothing

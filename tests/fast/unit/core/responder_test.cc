@@ -377,23 +377,23 @@ TEST_F(ResponderTest, AnImmediateThatWaitsIsNotOverwritten) {
 
 // [MRC-QP-3]: whether the verdict has left or not.
 TEST_F(ResponderTest, AResetForgetsTheFault) {
-  for (bool told : {true, false}) {
+  for (bool drained : {true, false}) {
     sent_.clear();
     start();
     wire::Packet bad = write_packet(0);
     bad.req.reth.rkey = Key(0);
     arrive(bad);
     ASSERT_EQ(state(), QpState::kError);
-    if (told) drain();
+    if (drained) drain();
     ASSERT_TRUE(endpoint_->modify_qp(now_, qp_, QpState::kReset, attr_));
     bring_up(qp_);
     arrive(write_packet(0));
-    EXPECT_EQ(verdict(), wire::kSyndromeAck) << told;
+    EXPECT_EQ(verdict(), wire::kSyndromeAck) << drained;
     endpoint_->destroy_qp(qp_);
     sent_.clear();
     now_ = now_ + config_.ack_delay;
     arrive(write_packet(0));
-    EXPECT_EQ(verdict(), wire::kSyndromeAck) << told;
+    EXPECT_EQ(verdict(), wire::kSyndromeAck) << drained;
   }
 }
 
@@ -434,9 +434,9 @@ TEST_F(ResponderTest, QpsThatAreGoneAnswerAtALimitedRateAndThePeerAlone) {
     drain();
     EXPECT_EQ(sent(wire::Opcode::kAck).size(), 1u);
     now_ = now_ + Duration::nanoseconds(1);
-    wire::Flow stranger = inbound();
-    stranger.src = IpAddress::v4(10, 0, 0, 77);
-    receive(write_packet(0), stranger);
+    wire::Flow foreign = inbound();
+    foreign.src = IpAddress::v4(10, 0, 0, 77);
+    receive(write_packet(0), foreign);
     drain();
     EXPECT_EQ(sent(wire::Opcode::kAck).size(), 1u);
     arrive(write_packet(0));

@@ -100,7 +100,7 @@ TEST_F(EndpointRxTest, TheNetworkIsNotHeardBesideAPipe) {
   EXPECT_EQ(counters().rx_data, 4u);
 }
 
-TEST_F(EndpointRxTest, APipeOfAStrangerChangesNothing) {
+TEST_F(EndpointRxTest, a_pipe_of_an_unknown_source_changes_nothing) {
   start();
   wire::Flow flow = inbound();
   flow.src = IpAddress::v4(10, 0, 0, 3);

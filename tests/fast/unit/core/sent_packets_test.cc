@@ -23,7 +23,7 @@ class SentPacketsTest : public testing::Test {
   SentPackets sent_;
 };
 
-TEST_F(SentPacketsTest, WhatIsSentIsInFlight) {
+TEST_F(SentPacketsTest, sent_packets_are_in_flight) {
   EXPECT_FALSE(sent_.open());
   EXPECT_TRUE(sent_.all_arrived());
   send(3);
@@ -124,23 +124,23 @@ TEST_F(SentPacketsTest, ARecordIsKeptUntilAnotherPacketTakesItsPlace) {
 
 // As many records as are outstanding, and as many again, up to twice the limit.
 TEST_F(SentPacketsTest, RecordsGrowWithWhatIsOutstandingAndKeepTheirContents) {
-  constexpr uint32_t kMost = 1024;
+  constexpr uint32_t kMaxPackets = 1024;
   uint32_t sizes = 0;
-  for (uint32_t n = 0; n < kMost; ++n) {
+  for (uint32_t n = 0; n < kMaxPackets; ++n) {
     const uint32_t before = sent_.open() ? sent_.capacity() : 0;
-    sent_.make_room(&pool_, 1, kMost);
+    sent_.make_room(&pool_, 1, kMaxPackets);
     sizes += sent_.capacity() != before;
     EXPECT_GE(sent_.capacity(), 2 * (n + 1));
     EXPECT_LT(sent_.capacity(), std::max(128u, 4 * (n + 1)));
     sent_.on_sent(now_, 3_ev, static_cast<uint16_t>(n));
     if (n == 5) sent_.on_lost(5, TraceTrigger::kOvertaken);
   }
-  EXPECT_EQ(sent_.capacity(), 2 * kMost);
+  EXPECT_EQ(sent_.capacity(), 2 * kMaxPackets);
   EXPECT_EQ(sizes, 6u);  // 64 to 2048
-  for (uint32_t n = 0; n < kMost; ++n) EXPECT_EQ(sent_[n].nominal, n);
+  for (uint32_t n = 0; n < kMaxPackets; ++n) EXPECT_EQ(sent_[n].nominal, n);
   EXPECT_EQ(sent_.next_lost(0), 5u);
-  sent_.make_room(&pool_, 64, kMost);
-  EXPECT_EQ(sent_.capacity(), 2 * kMost);
+  sent_.make_room(&pool_, 64, kMaxPackets);
+  EXPECT_EQ(sent_.capacity(), 2 * kMaxPackets);
 }
 
 // Where records were lost to a small ring, a larger one does not bring them back.

@@ -12,13 +12,13 @@ class TombstonesTest : public BareEngine {
     tombstones_.resize(2);
     peer_ = peers_.intern(bare_peer());
   }
-  Tombstone stone(uint32_t qpn, Instant heard = Instant()) const {
+  Tombstone stone(uint32_t qpn, Instant last_request = Instant()) const {
     Tombstone t;
     t.last.qpn = Qpn(qpn);
     t.last.dest_qpn = Qpn(0x202);
     t.last.psn = Psn(7);
     t.peer = peer_;
-    t.heard = heard;
+    t.last_request = last_request;
     return t;
   }
   PeerId peer_;
@@ -61,7 +61,7 @@ TEST_F(TombstonesTest, AnAnswerRepeatsTheLastAckAndNoneFollowsAtOnce) {
   EXPECT_NE(tombstones_.find(now_ + pause, 0, Qpn(0x101)), nullptr);
 }
 
-TEST_F(TombstonesTest, WhatWasAskedSinceIsRepeated) {
+TEST_F(TombstonesTest, repeat__answers_the_requests_since_that_time) {
   tombstones_.put(0, stone(0x101, Instant::from_ns(100)));
   tombstones_.put(1, stone(0x102, Instant::from_ns(200)));
   tombstones_.repeat(now_, Instant::from_ns(201));

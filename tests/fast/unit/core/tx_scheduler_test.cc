@@ -38,7 +38,7 @@ TEST_F(EndpointTxTest, QpsTakeTurnsBurstByBurst) {
   for (size_t i = 0; i < 12; ++i) EXPECT_EQ(requests()[i]->p.bth.dqp, i / 2 % 2 == 0 ? kPeerQpn : Qpn(0x303)) << i;
 }
 
-TEST_F(EndpointTxTest, AQpWithoutAPathHoldsUpNobody) {
+TEST_F(EndpointTxTest, a_qp_without_a_path_does_not_delay_others) {
   start();
   peer_.planes[1].addr = IpAddress();  // another peer, on plane 0 alone
   peer_.planes[0].addr = IpAddress::v4(10, 0, 0, 7);

@@ -51,7 +51,7 @@ TEST(TxWindowPool, LendsAgainWhatFits) {
   EXPECT_EQ(pool.take(256).get(), kept);
 }
 
-TEST(TxWindowPool, WhatIsLentIsNotLentTwice) {
+TEST(TxWindowPool, a_lent_window_is_not_lent_twice) {
   TxWindowPool pool;
   auto a = pool.take(64);
   auto b = pool.take(64);

@@ -179,7 +179,7 @@ TEST(ProfileCall, a_callers_mistakes_stay_mistakes) {
   EXPECT_EQ(run(&f.store, call_json(9, cc, kState | MRC_CTL_CC_PROFILE_ALGORITHM | MRC_CTL_CC_PROFILE_CONFIG)), EINVAL);
 }
 
-TEST(ProfileCall, what_is_no_call_is_refused) {
+TEST(ProfileCall, a_malformed_call_is_refused) {
   for (const char* text :
        {"5", "{}", R"({"kind":"ev"})", R"({"kind":"mask","id":1,"mask":0})", R"({"kind":"ev","id":1,"mask":1})",
         R"({"kind":"ev","id":"x","mask":0})", R"({"kind":"ev","id":1,"mask":128,"op":0,"entries":[["0",1,"",0,1,0]]})",

@@ -85,7 +85,7 @@ TEST(DenyRule, text_and_back) {
   EXPECT_FALSE(rule_of({{"plane", 1}}).same_paths(rule_of({{"plane", 2}})));
 }
 
-TEST(DenyRule, a_whole_plane_is_one_whoever_the_peer) {
+TEST(DenyRule, a_rule_with_a_prefix_or_a_spine_is_not_for_a_whole_plane) {
   DenyRule rule;
   EXPECT_FALSE(rule.is_whole_plane());
   rule.plane = 2;
@@ -97,7 +97,7 @@ TEST(DenyRule, a_whole_plane_is_one_whoever_the_peer) {
   EXPECT_FALSE(rule.is_whole_plane());
 }
 
-TEST(DenyRule, what_is_no_rule_is_refused) {
+TEST(DenyRule, a_malformed_rule_is_refused) {
   for (const Json& text : {Json::object(),
                            Json{{"plane", 0}},
                            Json{{"plane", 33}},

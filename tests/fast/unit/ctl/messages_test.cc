@@ -29,7 +29,7 @@ TEST(Whole, both_ends_of_its_range) {
   EXPECT_EQ(Json::parse("-5").get<Whole<int>>(), -5);
 }
 
-TEST(Messages, what_is_written_is_read) {
+TEST(Messages, a_written_message_is_read_back) {
   const PathChange path{5, "0001", 2, 1, 3};
   const Json text = path;
   EXPECT_EQ(text, Json::parse(R"({"profile": 5, "ev": "0001", "port": 2, "state": 1, "losses": 3})"));
@@ -49,13 +49,13 @@ TEST(Messages, a_newer_peer_is_understood) {
   EXPECT_EQ(Json::parse(R"({"port": 1, "up": true, "new": []})").get<PortChange>().port, 1u);
 }
 
-TEST(Messages, what_is_malformed_is_refused_by_name) {
+TEST(Messages, a_malformed_message_is_refused_by_the_name_of_the_fault) {
   EXPECT_NE(refusal_of<PathChange>(R"({"profile": 5})").find("'ev' not found"), std::string::npos);
   EXPECT_NE(refusal_of<DeviceState>(R"({"calls": {"a": 5}, "denies": 5, "ports_down": []})"), "");
   EXPECT_NE(refusal_of<DeviceState>(R"({"calls": [], "denies": [], "ports_down": [-1]})").find("out of range"),
             std::string::npos);
   EXPECT_NE(refusal_of<Holds>(R"({"ev": [[1]], "cc": []})"), "");
-  EXPECT_NE(refusal_of<Hello>("5"), "");
+  EXPECT_NE(refusal_of<Registration>("5"), "");
   EXPECT_NE(refusal_of<PortChange>(R"({"port": 1, "up": 1})"), "");
 }
 

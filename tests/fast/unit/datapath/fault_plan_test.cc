@@ -46,7 +46,7 @@ TEST(FaultPlan, everything_at_once) {
     EXPECT_FALSE(plan->rules[i].concerns(0_plane, 4_ev));
   }
   EXPECT_EQ(plan->rules[4].delay, Duration::microseconds(200));
-  EXPECT_EQ(plan->rules[4].delay_most, Duration::microseconds(200));
+  EXPECT_EQ(plan->rules[4].delay_max, Duration::microseconds(200));
   EXPECT_DOUBLE_EQ(plan->rules[5].probability, 1e-6);
   EXPECT_EQ(plan->rules[7].kind, FaultKind::kTrim);
   EXPECT_EQ(plan->rules[8].run, 8u);
@@ -56,7 +56,7 @@ TEST(FaultPlan, blanks_ranges_open_ends_jitter_and_units) {
   auto plan = good(" plane = 2 - 4 : delay = 1.5ms / 2 ms @ 10ms - , loss=1 ; ev=0-15:ecn=0.5@100ns-0.001s; ");
   ASSERT_EQ(plan->rules.size(), 3u);
   EXPECT_EQ(plan->rules[0].delay, Duration::microseconds(1500));
-  EXPECT_EQ(plan->rules[0].delay_most, Duration::milliseconds(2));
+  EXPECT_EQ(plan->rules[0].delay_max, Duration::milliseconds(2));
   EXPECT_EQ(plan->rules[0].from, Duration::milliseconds(10));
   EXPECT_EQ(plan->rules[0].to, Duration::infinite());
   EXPECT_TRUE(plan->rules[1].concerns(3_plane, 0_ev));

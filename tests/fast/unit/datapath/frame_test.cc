@@ -193,7 +193,7 @@ TEST(Frame, cut_at_every_byte_of_the_headers) {
   }
 }
 
-TEST(Frame, what_is_something_else_is_refused) {
+TEST(Frame, frames_of_another_form_are_refused) {
   const auto good = frame(example_flow(), via({1}), 20);
   const auto refused = [&](size_t at, uint8_t value) {
     auto bytes = good;

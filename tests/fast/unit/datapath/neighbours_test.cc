@@ -100,7 +100,7 @@ TEST(NeighbourMessage, a_solicitation) {
   EXPECT_EQ(got->mac, kOwn);
 }
 
-TEST(NeighbourMessage, an_advertisement_goes_to_who_asked) {
+TEST(NeighbourMessage, an_advertisement_goes_to_the_requester) {
   NeighbourMessage query;
   query.from = ip("fd00::1");
   query.target = ip("fd00::2");
@@ -148,7 +148,7 @@ TEST(Neighbours, asks_waits_and_knows) {
   const Neighbours::Answer second = table.find(hop, now);
   EXPECT_FALSE(second.ask);
   EXPECT_EQ(second.found, Found::kAwaited);
-  EXPECT_TRUE(table.heard(hop, kOther, now));
+  EXPECT_TRUE(table.learn(hop, kOther, now));
   const Neighbours::Answer known = table.find(hop, now);
   EXPECT_EQ(known.found, Found::kKnown);
   EXPECT_EQ(known.mac, kOther);
@@ -177,7 +177,7 @@ TEST(Neighbours, an_old_one_is_used_while_it_is_asked_and_then_forgotten) {
   const IpAddress hop = ip("fd00::2");
   Instant now = Instant::from_ns(1);
   table.find(hop, now);
-  table.heard(hop, kOther, now);
+  table.learn(hop, kOther, now);
   now = now + Neighbours::kFreshFor;
   for (uint32_t i = 0; i < Neighbours::kMaxAsked; ++i, now = now + Neighbours::kAskEvery) {
     const Neighbours::Answer answer = table.find(hop, now);
@@ -186,13 +186,13 @@ TEST(Neighbours, an_old_one_is_used_while_it_is_asked_and_then_forgotten) {
   }
   now = now + Neighbours::kAbsentFor;
   EXPECT_EQ(table.find(hop, now).found, Found::kAwaited);
-  table.heard(hop, kOwn, now);
+  table.learn(hop, kOwn, now);
   EXPECT_EQ(table.find(hop, now).mac, kOwn);
 }
 
-TEST(Neighbours, what_nobody_asked_for_is_not_remembered) {
+TEST(Neighbours, an_unsolicited_answer_is_not_remembered) {
   Neighbours table;
-  EXPECT_FALSE(table.heard(ip("fd00::2"), kOther, Instant::from_ns(1)));
+  EXPECT_FALSE(table.learn(ip("fd00::2"), kOther, Instant::from_ns(1)));
   EXPECT_EQ(table.find(ip("fd00::2"), Instant::from_ns(1)).found, Found::kAwaited);
 }
 

@@ -122,7 +122,7 @@ TEST(Srv6Plan, rules_of_one_prefix_add_their_paths) {
   EXPECT_EQ(plan->path(0_plane, 2, to).destination, to);
 }
 
-TEST(Srv6Plan, what_no_rule_covers_goes_straight) {
+TEST(Srv6Plan, a_destination_without_a_rule_has_one_direct_path) {
   auto plan = parsed(example());
   for (const char* to : {"fcbb:bb01:300::", "::1", "127.0.0.1"}) {
     EXPECT_EQ(plan->path(0_plane, 3, ip(to)).destination, ip(to));

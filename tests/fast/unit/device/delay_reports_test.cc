@@ -58,7 +58,7 @@ TEST(DelayReports, a_released_peer_is_reported_once_more) {
   EXPECT_TRUE(reported(&delays, {peer_with(2, 1)}).second.empty());
 }
 
-TEST(DelayReports, what_a_connection_was_not_told_the_next_one_is) {
+TEST(DelayReports, figures_not_reported_to_a_connection_go_to_the_next_one) {
   DelayReports delays;
   delays.on_connected();
   reported(&delays, {peer_with(1, 5)});

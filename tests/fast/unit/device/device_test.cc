@@ -111,10 +111,10 @@ TEST(VirtualDevice, stop__progress_does_nothing_afterwards) {
   EXPECT_EQ(pair.b->stats_text(), before);
 }
 
-DeviceConfig lingering(int quiet_ms, int most_ms) {
+DeviceConfig lingering(int quiet_ms, int max_ms) {
   DeviceConfig config = virtual_config();
   config.settings.linger_quiet_ms = quiet_ms;
-  config.settings.linger_ms = most_ms;
+  config.settings.linger_ms = max_ms;
   return config;
 }
 

@@ -11,14 +11,14 @@ namespace mrc::device {
 namespace {
 
 struct Listener final : DeviceObserver {
-  struct Heard {
+  struct Reported {
     ctl::EvChange change;
     uint64_t losses;
   };
   void on_port_event(PlaneId, core::AsyncEvent) override {}
   void on_endpoint_response(uint16_t, PlaneId, Duration) override {}
-  void on_ev_change(const ctl::EvChange& change, uint64_t losses) override { heard.push_back({change, losses}); }
-  std::vector<Heard> heard;
+  void on_ev_change(const ctl::EvChange& change, uint64_t losses) override { reported.push_back({change, losses}); }
+  std::vector<Reported> reported;
 };
 
 TEST(EvChange, a_dead_path_is_reported_once_with_its_losses) {
@@ -44,24 +44,24 @@ TEST(EvChange, a_dead_path_is_reported_once_with_its_losses) {
   {
     End from(a, 1), to(pair.b.get(), 1);
     pair.connect(&from, &to);
-    const auto heard_of_it = [&] {
+    const auto reports_of_it = [&] {
       std::lock_guard lock(a->mutex());
-      return std::count_if(listener.heard.begin(), listener.heard.end(), [&](const Listener::Heard& h) {
+      return std::count_if(listener.reported.begin(), listener.reported.end(), [&](const Listener::Reported& h) {
         return std::memcmp(&h.change.ev, &dead, sizeof dead) == 0;
       });
     };
     int done = 0;
-    while (heard_of_it() == 0) {
+    while (reports_of_it() == 0) {
       to.post_recv();
       from.write_imm(to, 1 << 20);
       for (++done; from.completions < done;) pair.step();
     }
-    EXPECT_EQ(heard_of_it(), 1);  // a path that stays dead does not come back
+    EXPECT_EQ(reports_of_it(), 1);  // a path that stays dead does not come back
   }
   a->remove_observer(&listener);
-  const Listener::Heard& first =
-      *std::find_if(listener.heard.begin(), listener.heard.end(),
-                    [&](const Listener::Heard& h) { return std::memcmp(&h.change.ev, &dead, sizeof dead) == 0; });
+  const Listener::Reported& first =
+      *std::find_if(listener.reported.begin(), listener.reported.end(),
+                    [&](const Listener::Reported& h) { return std::memcmp(&h.change.ev, &dead, sizeof dead) == 0; });
   EXPECT_EQ(first.change.profile_id, 1u);
   EXPECT_EQ(first.change.state, MRC_CTL_EV_ASSUMED_BAD);
   EXPECT_GT(first.losses, 0u);

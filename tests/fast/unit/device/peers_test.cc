@@ -213,7 +213,7 @@ TEST_F(PeersTest, nothing_matches) {
   EXPECT_EQ(error, "the destination GID is empty");
 }
 
-// Its GIDs are those of this host's loopback alone, and everybody's name of it.
+// Its GIDs are those of this host's loopback alone, and the one by which all processes know it.
 TEST_F(PeersTest, built_in__another_host_is_refused_with_the_file_to_write) {
   config = loopback_config(Settings(), true);
   for (const size_t i : {0, 1, 3}) EXPECT_TRUE(resolve(config.gids[i].to_string(), Qpn(5))) << i;

@@ -191,26 +191,26 @@ TEST(DeviceProfiles, losses_count_since_the_profile_was_told) {
 
 // [MRC-PROF-9]
 TEST(DeviceProfiles, denials_are_traced) {
-  struct Told final : core::TraceSink {
+  struct Recorder final : core::TraceSink {
     void on_trace(const core::TraceEntry& e) override { seen.push_back(e); }
     std::vector<core::TraceEntry> seen;
-  } told;
+  } recorder;
   DeviceProfiles profiles(table(false), 2, EvNaming::kPort);
-  profiles.trace_to(&told, &host_clock);
+  profiles.trace_to(&recorder, &host_clock);
   ASSERT_EQ(automatic(&profiles, 1, 0), 0);
-  EXPECT_TRUE(told.seen.empty());
+  EXPECT_TRUE(recorder.seen.empty());
   ASSERT_EQ(set_state(&profiles, 1, 3_ev, MRC_CTL_EV_DENIED), 0);
   profiles.on_ev_state(3_ev, core::EvState::kAssumedBad);  // the engine traces its own
   ASSERT_EQ(set_state(&profiles, 1, 3_ev, MRC_CTL_EV_GOOD), 0);
-  ASSERT_EQ(told.seen.size(), 2u);
-  for (const core::TraceEntry& e : told.seen) {
+  ASSERT_EQ(recorder.seen.size(), 2u);
+  for (const core::TraceEntry& e : recorder.seen) {
     ASSERT_TRUE(e.get<core::event::EvState>());
     EXPECT_EQ(e.trigger, core::TraceTrigger::kOperator);
     EXPECT_EQ(e.get<core::event::EvState>()->ev, 0x4003u);
     EXPECT_EQ(e.get<core::event::EvState>()->plane, 1_plane);
   }
-  EXPECT_EQ(told.seen[0].get<core::event::EvState>()->state, core::EvState::kDenied);
-  EXPECT_EQ(told.seen[1].get<core::event::EvState>()->state, core::EvState::kAssumedBad);
+  EXPECT_EQ(recorder.seen[0].get<core::event::EvState>()->state, core::EvState::kDenied);
+  EXPECT_EQ(recorder.seen[1].get<core::event::EvState>()->state, core::EvState::kAssumedBad);
 }
 
 TEST(DeviceProfiles, a_deny_reaches_those_who_hold_the_profile) {

@@ -116,7 +116,7 @@ TEST(CmConnection, ClientRejectsTheReply) {
   EXPECT_EQ(pair.count(1, EventType::kEstablished), 0u);
 }
 
-TEST(CmConnection, NobodyAnswersIsUnreachableAfterAllAttempts) {
+TEST(CmConnection, a_request_without_an_answer_is_unreachable_after_all_attempts) {
   Pair pair;  // does not listen: the datagram is dropped, as by a firewall
   const uint64_t start = pair.now;
   const uint64_t client = pair.connect();
@@ -360,11 +360,11 @@ TEST(CmConnection, AbandonedConnectionsTellThePeer) {
     }
     if (when == 3) pair.abandon(0, client);
     if (when == 4) pair.abandon(1, server);
-    const int told = when == 1 || when == 4 ? 0 : 1;
-    EXPECT_NE(pair.until(told, when < 3 ? EventType::kRejected : EventType::kDisconnected), nullptr) << when;
-    const size_t events = pair.events[1 - told].size();
+    const int notified = when == 1 || when == 4 ? 0 : 1;
+    EXPECT_NE(pair.until(notified, when < 3 ? EventType::kRejected : EventType::kDisconnected), nullptr) << when;
+    const size_t events = pair.events[1 - notified].size();
     pair.run(30'000 * kMs);
-    EXPECT_EQ(pair.events[1 - told].size(), events) << when;  // none for who has given it up
+    EXPECT_EQ(pair.events[1 - notified].size(), events) << when;  // none for the side that has given it up
     EXPECT_EQ(pair.sides[0].connections() + pair.sides[1].connections(), 0u) << when;
   }
 }
@@ -419,7 +419,7 @@ TEST(CmEndpoint, NothingIsKeptForAReqWithoutItsCookie) {
 }
 
 // [CM-COOKIE-1] [CM-COOKIE-2]
-TEST(CmEndpoint, AnswersToStrangersAreNotLongerThanTheirQuestions) {
+TEST(CmEndpoint, answers_to_unknown_sources_are_not_longer_than_their_requests) {
   Pair pair;
   pair.listen();
   for (int type = 1; type <= 13; ++type) {
@@ -538,7 +538,7 @@ TEST(CmEndpoint, AcceptedClientsThatDoNotAnswerLeaveTheirPlacesToOthers) {
   EXPECT_EQ(pair.sides[1].half_open(), kMaxHalfOpenPerHost);
 }
 
-TEST(CmEndpoint, NobodyLeavesWhileThereIsRoom) {
+TEST(CmEndpoint, no_half_open_connection_is_given_up_while_there_is_room) {
   Pair pair;
   pair.listen(10'000);
   pair.drops = [](int to, const Message& m) { return to == 0 && m.type == Type::kRep; };
@@ -563,7 +563,7 @@ TEST(CmEndpoint, UndecidedConnectionsKeepTheirPlaces) {
 }
 
 // Giving one up makes no room in a backlog that is full of requests the application has not decided.
-TEST(CmEndpoint, AFullBacklogDisplacesNobody) {
+TEST(CmEndpoint, a_full_backlog_displaces_no_connection) {
   constexpr uint32_t kUndecided = 6;
   Pair pair;
   pair.listen(kMaxHalfOpenPerHost);

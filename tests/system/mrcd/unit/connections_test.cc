@@ -104,10 +104,10 @@ class Caller {
 };
 
 // Connects as an unprivileged user, by switching to that user until it is destroyed.
-class AsNobody {
+class AsOtherUser {
  public:
-  AsNobody() { EXPECT_EQ(::seteuid(other_user()), 0); }
-  ~AsNobody() { EXPECT_EQ(::seteuid(before_), 0); }
+  AsOtherUser() { EXPECT_EQ(::seteuid(other_user()), 0); }
+  ~AsOtherUser() { EXPECT_EQ(::seteuid(before_), 0); }
 
  private:
   const uid_t before_ = ::geteuid();
@@ -118,7 +118,7 @@ std::string request_of(size_t bytes) {
   return "{\"request\": 1, \"do\": \"events\", \"ballast\": \"" + std::string(bytes, 'x') + "\"}\n";
 }
 
-TEST(Connections, what_is_no_socket_is_not_replaced) {
+TEST(Connections, a_file_that_is_no_socket_is_not_replaced) {
   char name[] = "/tmp/mrcd-listen-XXXXXX";
   const std::string folder = ::mkdtemp(name), path = folder + "/precious";
   std::ofstream(path) << "data";
@@ -133,7 +133,7 @@ TEST(Connections, what_is_no_socket_is_not_replaced) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Connections, a_long_line_is_for_those_who_are_trusted) {
+TEST(Connections, only_trusted_clients_may_send_a_long_line) {
   const Served served;
   if (::geteuid() == 0) {
     const Caller trusted(served);
@@ -141,7 +141,7 @@ TEST(Connections, a_long_line_is_for_those_who_are_trusted) {
     EXPECT_TRUE(trusted.send(request_of(3 << 20)));
     EXPECT_NE(trusted.line(), "");
   }
-  const AsNobody nobody;
+  const AsOtherUser other_user_now;
   const Caller peer(served);
   EXPECT_TRUE(peer.is_answered());
   EXPECT_TRUE(peer.send(request_of(900 << 10)));
@@ -183,7 +183,7 @@ TEST(Connections, no_user_takes_all) {
   const Served served;
   std::vector<std::unique_ptr<Caller>> peers;
   {
-    const AsNobody nobody;
+    const AsOtherUser other_user_now;
     for (int i = 0; i < 256; ++i) {
       peers.push_back(std::make_unique<Caller>(served));
       ASSERT_TRUE(peers.back()->is_answered());
@@ -232,7 +232,7 @@ TEST(Connections, a_connection_without_a_whole_message_is_closed_in_time) {
   ASSERT_TRUE(known.is_answered());
   std::vector<std::unique_ptr<Caller>> slow;
   {
-    const AsNobody nobody;
+    const AsOtherUser other_user_now;
     for (int i = 0; i < 256; ++i) slow.push_back(std::make_unique<Caller>(served));
   }
   ASSERT_TRUE(slow[0]->send("{\"request\": 1"));
@@ -245,7 +245,7 @@ TEST(Connections, a_connection_without_a_whole_message_is_closed_in_time) {
   EXPECT_TRUE(slow[255]->is_closed());
   EXPECT_TRUE(slow[1]->is_answered());
   EXPECT_TRUE(known.is_answered());
-  const AsNobody nobody;
+  const AsOtherUser other_user_now;
   EXPECT_TRUE(Caller(served).is_answered());
 }
 
@@ -322,7 +322,7 @@ TEST(Connections, many_requests_of_one_peer_do_not_delay_those_of_others) {
 }
 
 // The handler of an accept that has succeeded already runs afterwards.
-TEST(Connections, may_go_while_somebody_is_being_accepted) {
+TEST(Connections, can_be_destroyed_while_a_client_is_being_accepted) {
   const std::string name = "@mrcd-test-going-" + std::to_string(::getpid());
   Loop loop;
   Service service([] {});

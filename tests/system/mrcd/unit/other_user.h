@@ -7,8 +7,8 @@
 namespace mrc::mrcd {
 
 inline uid_t other_user() {
-  constexpr uid_t kNobody = 65534;
-  return ::geteuid() == 0 ? kNobody : ::geteuid();
+  constexpr uid_t kOtherUid = 65534;
+  return ::geteuid() == 0 ? kOtherUid : ::geteuid();
 }
 
 }  // namespace mrc::mrcd

@@ -23,10 +23,10 @@ namespace {
 
 // A process of its own connects, and stays until it was looked at. The two steps are what it does before and after it
 // connects; they return an errno value.
-class Visitor {
+class ChangingClient {
  public:
   using Step = std::function<int()>;
-  Visitor(const Step& before, const Step& after) {
+  ChangingClient(const Step& before, const Step& after) {
     const int listening = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_un at{};  // autobind: the kernel gives it an abstract name
     at.sun_family = AF_UNIX;
@@ -50,7 +50,7 @@ class Visitor {
     EXPECT_EQ(::read(socket_, &error, 1), 1);
     error_ = error;
   }
-  ~Visitor() {
+  ~ChangingClient() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     ::close(socket_);
@@ -79,29 +79,29 @@ bool own_net_admin() {
 }
 
 TEST(Peer, a_capability_in_our_user_namespace_counts) {
-  const Credentials who = Visitor(nothing, nothing).credentials();
-  EXPECT_EQ(who.uid, ::geteuid());
-  EXPECT_EQ(who.net_admin, own_net_admin());
-  EXPECT_EQ(may_control(who, ""), own_net_admin());
+  const Credentials credentials = ChangingClient(nothing, nothing).credentials();
+  EXPECT_EQ(credentials.uid, ::geteuid());
+  EXPECT_EQ(credentials.net_admin, own_net_admin());
+  EXPECT_EQ(may_control(credentials, ""), own_net_admin());
 }
 
 TEST(Peer, a_process_without_capabilities_may_not) {
   const auto drop = [] { return ::setresuid(other_user(), other_user(), other_user()) == 0 ? 0 : errno; };
-  const Visitor visitor(drop, nothing);
-  ASSERT_EQ(visitor.error(), 0);
-  EXPECT_EQ(visitor.credentials().uid, other_user());
-  EXPECT_FALSE(visitor.credentials().net_admin);
+  const ChangingClient client(drop, nothing);
+  ASSERT_EQ(client.error(), 0);
+  EXPECT_EQ(client.credentials().uid, other_user());
+  EXPECT_FALSE(client.credentials().net_admin);
 }
 
 // There it has every capability, which has no meaning here. Also when it enters it after it has connected. Where the
 // machine lets it have none, it is still in ours.
 TEST(Peer, capabilities_in_a_user_namespace_of_its_own_do_not_count) {
-  const Visitor first(own_namespace, nothing), then(nothing, own_namespace);
-  for (const Visitor* visitor : {&first, &then}) {
-    const Credentials who = visitor->credentials();
-    EXPECT_EQ(who.net_admin, visitor->error() != 0 && own_net_admin()) << std::strerror(visitor->error());
-    EXPECT_EQ(may_control(who, ""), who.net_admin);
-    EXPECT_TRUE(may_control(who, std::to_string(who.gid)));
+  const ChangingClient first(own_namespace, nothing), then(nothing, own_namespace);
+  for (const ChangingClient* client : {&first, &then}) {
+    const Credentials credentials = client->credentials();
+    EXPECT_EQ(credentials.net_admin, client->error() != 0 && own_net_admin()) << std::strerror(client->error());
+    EXPECT_EQ(may_control(credentials, ""), credentials.net_admin);
+    EXPECT_TRUE(may_control(credentials, std::to_string(credentials.gid)));
   }
 }
 
@@ -110,10 +110,10 @@ TEST(Peer, capabilities_of_another_user_than_the_one_that_connected_do_not_count
   const uid_t own = ::geteuid();
   const auto drop = [] { return ::seteuid(other_user()) == 0 ? 0 : errno; };
   const auto rise = [own] { return ::seteuid(own) == 0 ? 0 : errno; };
-  const Visitor visitor(drop, rise);
-  ASSERT_EQ(visitor.error(), 0);
-  EXPECT_EQ(visitor.credentials().uid, other_user());
-  EXPECT_FALSE(visitor.credentials().net_admin);
+  const ChangingClient client(drop, rise);
+  ASSERT_EQ(client.error(), 0);
+  EXPECT_EQ(client.credentials().uid, other_user());
+  EXPECT_FALSE(client.credentials().net_admin);
 }
 
 }  // namespace

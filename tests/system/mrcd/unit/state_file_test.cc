@@ -27,7 +27,7 @@ class StateFile : public testing::Test {
   std::string folder_, path_;
 };
 
-TEST_F(StateFile, what_is_saved_is_loaded) {
+TEST_F(StateFile, a_saved_state_is_loaded) {
   const nlohmann::json state = {{"version", 1}, {"devices", {{"mrc0", {{"ports_down", {2}}}}}}};
   ASSERT_TRUE(save_state(path_, state));
   const Result<nlohmann::json> loaded = load_state(path_);

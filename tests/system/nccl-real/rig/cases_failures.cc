@@ -78,7 +78,7 @@ Survival survive_init(const Process& p, const NcclUniqueId& id) {
   const double began = now_s();
   double until = began + kUntilDeath;
   bool dead = false;
-  bool told = false;
+  bool notified = false;
   NcclComm comm = begin_init(p, id, p.options.ranks());
   int result = kNcclInProgress;
   for (; (result = init_result(p, comm)) == kNcclInProgress && now_s() < until; usleep(1000)) {
@@ -86,8 +86,8 @@ Survival survive_init(const Process& p, const NcclUniqueId& id) {
       dead = true;
       until = now_s() + kLimit;
     }
-    if (dead && p.board.finishing() && !told) {
-      told = true;
+    if (dead && p.board.finishing() && !notified) {
+      notified = true;
       until = std::min(until, now_s() + kAfterAnother);
     }
   }

@@ -16,11 +16,11 @@ namespace mrc::nccl_rig {
 
 namespace {
 
-constexpr int kMost = 65536;
-std::array<std::atomic<bool>, kMost> made_by_nccl;
+constexpr int kMaxFd = 65536;
+std::array<std::atomic<bool>, kMaxFd> made_by_nccl;
 
 int made(int fd, const void* caller) {
-  if (fd < 0 || fd >= kMost) return fd;
+  if (fd < 0 || fd >= kMaxFd) return fd;
   Dl_info info{};
   made_by_nccl[static_cast<size_t>(fd)] =
       dladdr(caller, &info) != 0 && info.dli_fname != nullptr && strstr(info.dli_fname, "libnccl.so") != nullptr;
@@ -35,7 +35,7 @@ long descriptors_beside_nccl() {
     const int fd = atoi(entry.path().filename().c_str());
     struct stat file {};
     const bool socket = fstat(fd, &file) == 0 && S_ISSOCK(file.st_mode);
-    if (!(socket && fd < kMost && made_by_nccl[static_cast<size_t>(fd)])) ++count;
+    if (!(socket && fd < kMaxFd && made_by_nccl[static_cast<size_t>(fd)])) ++count;
   }
   return count;
 }

@@ -64,7 +64,7 @@ TEST_F(ControllerThreadsTest, needs_the_privilege) {
 }
 
 // A QP without an EV has no timer: the call that allows one again starts it.
-TEST_F(ControllerThreadsTest, an_ev_allowed_again_wakes_whoever_sleeps) {
+TEST_F(ControllerThreadsTest, an_ev_allowed_again_wakes_sleeping_threads) {
   const mrc_ctl_ev only = device_evs()[1];
   ASSERT_EQ(make_profile(3, {only}), 0);
   EndOptions options;

@@ -199,7 +199,7 @@ TEST_F(EventsTest, non_blocking_descriptor_says_eagain) {
 
 // [API-CQ-4] The descriptor is the application's to look at, and some read it as they would any eventfd. What was read
 // away loses no event, and no thread waits for it with the channel's lock held.
-TEST_F(EventsTest, descriptor_read_by_the_application_blocks_nobody) {
+TEST_F(EventsTest, descriptor_read_by_the_application_blocks_no_thread) {
   End a(context, pd, with_channel()), b(context, pd);
   connect(&a, &b);
   for (uint64_t i = 1; i <= 2; ++i) {

@@ -82,7 +82,7 @@ TEST_F(HandlesTest, a_context_of_the_device_itself_does_not_hold_the_handle) {
   EXPECT_EQ(mrc_soft_remove_context_handle(&second), 0);  // though `context` was made from verbs
 }
 
-TEST_F(HandlesTest, what_is_refused) {
+TEST_F(HandlesTest, foreign_and_duplicate_handles_are_refused) {
   ibv_context foreign{};
   ibv_pd foreign_pd{};
   EXPECT_EQ(mrc_soft_add_context_handle(&foreign, &handle), EINVAL);

@@ -71,7 +71,7 @@ TEST_F(MulticastApiTest, every_attached_queue_pair_receives_the_senders_too) {
 }
 
 // [API-UD-5]
-TEST_F(MulticastApiTest, what_is_refused) {
+TEST_F(MulticastApiTest, addresses_that_are_no_group_are_refused) {
   const union ibv_gid to = group("::ffff:239.77.1.3");
   DatagramEnd a(context, pd);
   a.start();

@@ -22,7 +22,7 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
   Datapath& a() { return *rig_.a.datapath; }
   Datapath& b() { return *rig_.b.datapath; }
   uint16_t evs() const { return static_cast<uint16_t>(rig_.a.evs.size()); }
-  uint32_t most_segments() { return std::min(a().max_segments(), a().max_burst_bytes() / 1000); }
+  uint32_t max_segments() { return std::min(a().max_segments(), a().max_burst_bytes() / 1000); }
 
   static void address(core::TxBurst* burst, const Rig::End& from, const Rig::End& to, EvIndex ev) {
     const core::EvEntry& entry = from.evs[ev];
@@ -55,10 +55,10 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
     return list;
   }
   // Until it is worth asking again, by descriptors or by the datapath's own wish. False: nothing to wait for.
-  static bool wait(Datapath& datapath, int most_ms) {
+  static bool wait(Datapath& datapath, int max_ms) {
     datapath.before_wait();
     std::vector<pollfd> fds = descriptors(datapath);
-    if (!fds.empty()) return ::poll(fds.data(), fds.size(), most_ms) > 0;
+    if (!fds.empty()) return ::poll(fds.data(), fds.size(), max_ms) > 0;
     if (datapath.next_timeout() == Instant::never()) return false;
     ::usleep(1000);
     return true;
@@ -90,7 +90,7 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
 };
 
 TEST_P(Conformance, bursts_of_every_length_arrive_unchanged) {
-  for (uint32_t segments = 1; segments <= most_segments(); segments = segments * 2 + 1) {
+  for (uint32_t segments = 1; segments <= max_segments(); segments = segments * 2 + 1) {
     for (uint32_t last : {1000u, 64u}) {
       TestBurst t(segments, segments == 1 ? last : 1000, last, segments + last);
       address(&t.burst, rig_.a, rig_.b, 0_ev);
@@ -158,7 +158,7 @@ TEST_P(Conformance, both_directions_do_not_mix) {
 TEST_P(Conformance, the_packets_of_one_path_keep_their_order) {
   constexpr uint32_t kBursts = 300;
   std::map<uint16_t, std::vector<uint8_t>> sent, got;
-  const uint32_t segments = std::min<uint32_t>(most_segments(), 4);
+  const uint32_t segments = std::min<uint32_t>(max_segments(), 4);
   for (uint32_t i = 0; i < kBursts; ++i) {
     TestBurst t(segments, 500, 500, i);
     address(&t.burst, rig_.a, rig_.b, ev_at(i % evs()));
@@ -224,7 +224,7 @@ TEST_P(Conformance, a_call_without_bursts_passes_on_what_was_kept_back) {
 }
 
 TEST_P(Conformance, counters_agree_with_what_was_moved) {
-  const uint32_t segments = std::min<uint32_t>(most_segments(), 3);
+  const uint32_t segments = std::min<uint32_t>(max_segments(), 3);
   uint64_t bytes = 0;
   for (const EvIndex ev : rig_.a.evs.ids()) {
     TestBurst t(segments, 700, 70, ev.value());

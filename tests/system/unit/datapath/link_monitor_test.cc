@@ -15,7 +15,7 @@ namespace mrc::datapath {
 namespace {
 
 // Loopback's state after the kernel's last notification. False also without any notification.
-bool last_word(LinkMonitor* news) {
+bool latest_state(LinkMonitor* news) {
   bool works = false;
   const auto take = [&](const LinkState& link) {
     if (link.name != "lo") return;  // some kernels put tunnels into every namespace
@@ -52,14 +52,14 @@ TEST(LinkMonitor, without_a_descriptor_it_says_so) {
   EXPECT_EQ(news.fd(), 0);
 }
 
-TEST(LinkMonitor, what_is_comes_first_then_what_changes) {
+TEST(LinkMonitor, reports_the_present_state_first_and_changes_after_it) {
   with_own_loopback([] {
     ASSERT_TRUE(set_loopback(true));
     LinkMonitor news;
     ASSERT_TRUE(news.open());
-    EXPECT_TRUE(last_word(&news));
+    EXPECT_TRUE(latest_state(&news));
     ASSERT_TRUE(set_loopback(false));
-    EXPECT_FALSE(last_word(&news));
+    EXPECT_FALSE(latest_state(&news));
   });
 }
 
@@ -73,7 +73,7 @@ TEST(LinkMonitor, asks_again_when_news_was_lost) {
     ASSERT_EQ(::setsockopt(news.fd(), SOL_SOCKET, SO_RCVBUF, &min, sizeof min), 0);
     for (int i = 0; i < 64; ++i) ASSERT_TRUE(set_loopback(i % 2 == 0));
     ASSERT_TRUE(set_loopback(true));
-    EXPECT_TRUE(last_word(&news));
+    EXPECT_TRUE(latest_state(&news));
   });
 }
 

@@ -75,7 +75,7 @@ TEST_F(Local, bursts_on_several_planes_before_the_answer_leave_one_pipe) {
   EXPECT_EQ(b.path->pipes_in(), 1u);
 }
 
-TEST_F(Local, what_took_the_driver_is_received_before_what_took_the_pipe) {
+TEST_F(Local, packets_of_the_driver_are_received_before_those_of_the_pipe) {
   End a = open(), b = open();
   connect(a, b);
   // The pipe stands; what lies in b's sockets all the same came before it.
@@ -100,7 +100,7 @@ TEST_F(Local, a_process_may_send_to_itself) {
   EXPECT_EQ(a.path->counters().tx_local, 2u);
 }
 
-TEST_F(Local, what_was_sent_before_the_end_arrives) {
+TEST_F(Local, packets_sent_before_the_end_arrive) {
   End a = open(), b = open();
   connect(a, b);
   send(a, b, 7);
@@ -143,7 +143,7 @@ TEST_F(Local, absent_peers_are_asked_ever_more_rarely) {
   EXPECT_EQ(a.path->pipes_out(), 1u);
 }
 
-TEST_F(Local, a_receiver_that_does_not_read_loses_packets_and_keeps_nobody_else_waiting) {
+TEST_F(Local, a_receiver_that_does_not_read_loses_packets_and_delays_no_other) {
   End a = open(), stuck = open(), b = open();
   connect(a, stuck);
   connect(a, b);
@@ -161,7 +161,7 @@ TEST_F(Local, a_receiver_that_does_not_read_loses_packets_and_keeps_nobody_else_
   EXPECT_EQ(take(stuck), bytes_of(6));
 }
 
-TEST_F(Local, a_burst_wakes_who_sleeps) {
+TEST_F(Local, a_burst_wakes_a_sleeping_receiver) {
   End a = open(), b = open();
   connect(a, b);
   int fds[8];
@@ -204,7 +204,7 @@ TEST_F(Local, a_wake_read_by_another_thread_leaves_the_sleeper_wakeable) {
   EXPECT_FALSE(readable()) << "nobody sleeps: no call per burst";
 }
 
-TEST_F(Local, a_new_pipe_wakes_who_slept_before_it_stood) {
+TEST_F(Local, a_new_pipe_wakes_a_receiver_that_slept_before_it) {
   End a = open(), b = open();
   int fds[8];
   pollfd own{-1, POLLIN, 0};

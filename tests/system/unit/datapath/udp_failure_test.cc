@@ -22,7 +22,7 @@ struct Failing {
 
 // The driver's table has plain functions, as the kernel's calls are: the state is global, one test at a time.
 Failing g_socket, g_bind, g_setsockopt, g_connect, g_sendmsg, g_sendmmsg, g_recvmsg, g_recvmmsg;
-unsigned g_sendmmsg_most = 64;  // sendmmsg takes at most so many messages at once
+unsigned g_sendmmsg_max = 64;  // sendmmsg takes at most so many messages at once
 
 const UdpSyscalls kFailing = {
     [](int d, int t, int p) { return g_socket.fails() ? -1 : ::socket(d, t, p); },
@@ -33,7 +33,7 @@ const UdpSyscalls kFailing = {
     [](int fd, const sockaddr* a, socklen_t n) { return g_connect.fails() ? -1 : ::connect(fd, a, n); },
     [](int fd, const msghdr* m, int f) { return g_sendmsg.fails() ? ssize_t{-1} : ::sendmsg(fd, m, f); },
     [](int fd, mmsghdr* m, unsigned int n, int f) {
-      return g_sendmmsg.fails() ? -1 : ::sendmmsg(fd, m, std::min(n, g_sendmmsg_most), f);
+      return g_sendmmsg.fails() ? -1 : ::sendmmsg(fd, m, std::min(n, g_sendmmsg_max), f);
     },
     [](int fd, msghdr* m, int f) { return g_recvmsg.fails() ? ssize_t{-1} : ::recvmsg(fd, m, f); },
     [](int fd, mmsghdr* m, unsigned int n, int f, timespec* t) {
@@ -46,7 +46,7 @@ class UdpFailure : public ::testing::Test {
   void SetUp() override {
     for (Failing* f : {&g_socket, &g_bind, &g_setsockopt, &g_connect, &g_sendmsg, &g_sendmmsg, &g_recvmsg, &g_recvmmsg})
       *f = {};
-    g_sendmmsg_most = 64;
+    g_sendmmsg_max = 64;
   }
   std::unique_ptr<UdpDatapath> open(bool gso, bool gro, uint32_t planes = 1) {
     UdpConfig config = loopback_config(false, planes, planes);
@@ -274,7 +274,7 @@ TEST_F(UdpFailure, packets_that_are_too_long_do_not_end_segmentation) {
 TEST_F(UdpFailure, part_of_a_burst_taken_then_full) {
   auto a = open(false, true);
   auto b = open(false, true);
-  g_sendmmsg_most = 2;
+  g_sendmmsg_max = 2;
   g_sendmmsg = {0b110, EAGAIN, 0};  // two packets, full, full again, then two by two
   TestBurst first(5, 100, 30, 1);
   first.address(*a, *b, 0_ev, loopback(false));
@@ -309,7 +309,7 @@ TEST_F(UdpFailure, nothing_taken_leaves_the_burst_to_the_caller) {
 TEST_F(UdpFailure, one_bad_packet_does_not_take_the_others_along) {
   auto a = open(false, true);
   auto b = open(false, true);
-  g_sendmmsg_most = 2;
+  g_sendmmsg_max = 2;
   g_sendmmsg = {0b10, ENOBUFS, 0};  // packets 0 and 1, packet 2 lost, 3 and 4
   TestBurst t(5, 100, 100, 1);
   t.address(*a, *b, 0_ev, loopback(false));

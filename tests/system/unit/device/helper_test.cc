@@ -74,7 +74,7 @@ struct HelperTest : ::testing::Test {
   Helper helper;
 };
 
-TEST_F(HelperTest, serves_what_arrives_while_nobody_polls) {
+TEST_F(HelperTest, serves_arrivals_while_the_application_does_not_poll) {
   ASSERT_TRUE(helper.start(&work, kTiming, {work.fd}));
   for (int i = 1; i <= 3; ++i) {
     while (work.sleeps.load() < i) {
@@ -338,7 +338,7 @@ TEST_F(HelperTest, answers_while_it_is_parked_and_while_it_serves) {
   ::close(work.ask);
 }
 
-TEST_F(HelperTest, hears_of_links_while_it_is_parked) {
+TEST_F(HelperTest, reads_link_changes_while_it_is_parked) {
   const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
   work.links = ::eventfd(0, EFD_NONBLOCK);
   helper.note_poll(clock_now());

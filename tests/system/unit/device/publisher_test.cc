@@ -53,7 +53,7 @@ class PublisherTest : public ::testing::Test {
   Publisher publisher;
 };
 
-TEST_F(PublisherTest, answer__everybody_who_waits_gets_the_text_and_the_end) {
+TEST_F(PublisherTest, answer__every_client_gets_the_text_and_the_end) {
   ASSERT_TRUE(open(folder, "mrc0")) << why;
   EXPECT_EQ(publisher.path(), own + "/" + std::to_string(::getpid()) + ".mrc0");
   publisher.answer([]() -> std::string {

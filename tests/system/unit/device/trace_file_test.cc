@@ -128,11 +128,11 @@ TEST_F(TraceFileTest, TheThreadWritesWhileEventsCome) {
   }
   const uint64_t lost = file->lost();
   file->finish();
-  uint64_t events = 0, told = 0, next = 0;
+  uint64_t events = 0, counted = 0, next = 0;
   for (const json& r : records(file->path())) {
     if (r.contains("file_schema")) continue;
     if (r["name"] == "mrc:events_lost") {
-      told += r["data"]["count"].get<uint64_t>();
+      counted += r["data"]["count"].get<uint64_t>();
       next += r["data"]["count"].get<uint64_t>();
     } else {
       ++events;
@@ -140,8 +140,8 @@ TEST_F(TraceFileTest, TheThreadWritesWhileEventsCome) {
       ++next;
     }
   }
-  EXPECT_EQ(told, lost);
-  EXPECT_EQ(events + told, 20000u) << "every event is either there or counted";
+  EXPECT_EQ(counted, lost);
+  EXPECT_EQ(events + counted, 20000u) << "every event is either there or counted";
 }
 
 TEST_F(TraceFileTest, NamesOfProcessAndDevice) {

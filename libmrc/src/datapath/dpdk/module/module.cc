@@ -50,7 +50,7 @@ class Dpdk final : public HostDatapath {
   static constexpr uint32_t kMaxStaged = 9000 + core::kHeaderRoom;
 
   Status open_port(PlaneId p, const DpdkConfig& dpdk);
-  bool attend(Instant now);
+  bool poll_planes(Instant now);
 
   HostConfig config_;
   EvPaths paths_;
@@ -134,7 +134,7 @@ uint32_t Dpdk::plane_payload(PlaneId plane) const {
 
 // The background work of the planes: neighbours' solicitations and answers, and packets that waited for them or for
 // room. True: a port had frames.
-bool Dpdk::attend(Instant now) {
+bool Dpdk::poll_planes(Instant now) {
   polled_ = now;
   bool any = false;
   for (const PlaneId p : open_) {
@@ -150,7 +150,7 @@ bool Dpdk::attend(Instant now) {
 int Dpdk::rx_burst(Instant now, core::RxBurst* out, int max) {
   for (const PlaneId p : open_) planes_[p]->release();
   int got = 0;
-  for (int round = 0; round < kUselessRounds && got == 0 && attend(now); ++round) {
+  for (int round = 0; round < kUselessRounds && got == 0 && poll_planes(now); ++round) {
     for (size_t asked = 0; asked < planes_.size() && got < max; ++asked) {
       const uint32_t p = next_;
       next_ = (p + 1) % static_cast<uint32_t>(planes_.size());
@@ -164,7 +164,7 @@ int Dpdk::rx_burst(Instant now, core::RxBurst* out, int max) {
 }
 
 int Dpdk::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
-  if (n == 0) attend(now);
+  if (n == 0) poll_planes(now);
   int taken = 0;
   for (; taken < n; ++taken) {
     const core::TxBurst& burst = *bursts[taken];

@@ -62,7 +62,7 @@ class DpdkPlane {
   void learn(Instant now, const IpAddress& next, const MacAddress& mac);
   void send_message(const NeighbourFrame& message);
   void lose(const IpAddress& next, DatapathCounters* counters);
-  void attend(Instant now, const rte_mbuf* frame);
+  void on_neighbour_frame(Instant now, const rte_mbuf* frame);
   bool keep(Instant now, rte_mbuf* frame, DatapathCounters* counters);
 
   Port port_;

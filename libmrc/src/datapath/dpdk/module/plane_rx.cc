@@ -26,7 +26,7 @@ bool DpdkPlane::keep(Instant now, rte_mbuf* frame, DatapathCounters* counters) {
   }
   const auto parsed = parse_frame(rte_pktmbuf_mtod(frame, const uint8_t*), rte_pktmbuf_data_len(frame));
   if (!parsed) {
-    attend(now, frame);
+    on_neighbour_frame(now, frame);
     return false;
   }
   if (!is_for(*parsed, own_, udp_port_, second_port_)) return false;
@@ -42,7 +42,7 @@ bool DpdkPlane::keep(Instant now, rte_mbuf* frame, DatapathCounters* counters) {
   return true;
 }
 
-void DpdkPlane::attend(Instant now, const rte_mbuf* frame) {
+void DpdkPlane::on_neighbour_frame(Instant now, const rte_mbuf* frame) {
   const auto* bytes = rte_pktmbuf_mtod(frame, const uint8_t*);
   const std::optional<NeighbourMessage> message = parse_neighbour(bytes, rte_pktmbuf_data_len(frame));
   if (!message) return;

@@ -146,7 +146,7 @@ void DpdkPlane::ask_again(Instant now, DatapathCounters* counters) {
 }
 
 void DpdkPlane::learn(Instant now, const IpAddress& next, const MacAddress& mac) {
-  neighbours_.heard(next, mac, now);
+  neighbours_.learn(next, mac, now);
   const auto found = held_.find(next);
   if (found == held_.end()) return;
   for (rte_mbuf* frame : found->second) {
