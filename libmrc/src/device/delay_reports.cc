@@ -8,12 +8,14 @@ namespace mrc::device {
 void DelayReports::on_connected() {
   for (auto& [number, told] : told_) told.before = told.last;
   for (Released& released : released_) released.told.before = released.told.last;
+  check();
 }
 
 void DelayReports::on_released(ctl::PeerReport last) {
   Told told;
   if (auto known = told_.extract(last.peer); !known.empty()) told = std::move(known.mapped());
   if (released_.size() < kMaxReleased) released_.push_back({std::move(last), std::move(told)});
+  check();
 }
 
 void DelayReports::begin() {
@@ -37,7 +39,17 @@ DelayReports::Peers DelayReports::next(Peers* peers) {
   }
   released_.clear();
   released_before_ = 0;
+  check();
   return last;
+}
+
+// Counts only grow, from one report to the next. One of a peer costs a step per bucket.
+void DelayReports::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(released_before_ <= released_.size() && released_.size() <= kMaxReleased);
+  if (!pace_.due(ctl::DelayReport::kCounts * (told_.size() + released_.size()), 256)) return;
+  for (const auto& [number, told] : told_) MRC_INVARIANT(!ctl::has_fallen(told.last, told.before));
+  for (const Released& released : released_) MRC_INVARIANT(!ctl::has_fallen(released.told.last, released.told.before));
 }
 
 // After a fall the number is that of another peer.
