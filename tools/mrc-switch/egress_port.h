@@ -53,6 +53,7 @@ class EgressPort {
   int64_t trimmed_bytes() const { return queue_.trimmed().bytes(); }
   const QueueConfig& queue() const { return q_; }
   const PortCounters& counters() const { return counters_; }
+  void check() const;
 
  private:
   void trim_frame(Frame* f);
