@@ -13,8 +13,8 @@ bool HeldQueue::hold(Instant due, const core::TxBurst& burst, uint64_t after_bur
   Held held;
   held.burst.assign(burst);
   held.after_burst = after_burst;
-  held_bytes_ += burst.bytes;
   (after_burst != 0 ? overtaken_ : delayed_).emplace(Due(due.ns(), order_++), std::move(held));
+  held_bytes_ += burst.bytes;
   return true;
 }
 
