@@ -43,7 +43,7 @@ DelayReports::Peers DelayReports::next(Peers* peers) {
   return last;
 }
 
-// Counts only grow, from one report to the next. One of a peer costs a step per bucket.
+// Counts only grow from one report to the next. The check of one peer takes a step per count.
 void DelayReports::check() const {
   if constexpr (!kCheckInvariants) return;
   MRC_INVARIANT(released_before_ <= released_.size() && released_.size() <= kMaxReleased);
