@@ -1,6 +1,7 @@
 // Invariants: conditions on an object after every public call. With the CMake option MRC_CHECK_INVARIANTS, which is
-// on in builds for development, sanitizers and fuzzers, objects of the engine, the shim and the plugin check themselves
-// and a violation aborts with its text; a release contains none of it.
+// on in builds for development, sanitizers and fuzzers, objects of all layers check themselves and a violation aborts
+// with its text; a release contains none of it. A condition never depends on what a peer sends or writes into shared
+// memory.
 #pragma once
 
 #include <algorithm>

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "invariant.h"
+
 namespace mrc::sim {
 
 template <typename Event>
@@ -42,6 +44,7 @@ class CalendarQueue {
       later_.push_back(ev);
       std::push_heap(later_.begin(), later_.end(), after);
     }
+    check();
   }
 
   // Not empty.
@@ -69,6 +72,19 @@ class CalendarQueue {
     from(&current_);
     from(&later_);
     std::make_heap(later_.begin(), later_.end(), after);
+    check();
+  }
+  // Every event is in one place, and a bucket that has some is found.
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    MRC_INVARIANT(first_ == 0 || first_ < current_.size());
+    if (!pace_.due(kBuckets, 1)) return;
+    size_t events = current_.size() - first_ + later_.size();
+    for (size_t i = 0; i < kBuckets; ++i) {
+      MRC_INVARIANT(buckets_[i].empty() || (used_[i / 64] >> i % 64 & 1) != 0);
+      events += buckets_[i].size();
+    }
+    MRC_INVARIANT(events == size_);
   }
 
  private:
@@ -118,6 +134,7 @@ class CalendarQueue {
   std::vector<std::vector<Event>> buckets_;
   std::array<uint64_t, kBuckets / 64> used_{};
   std::vector<Event> later_;  // a heap
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::sim

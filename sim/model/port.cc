@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "invariant.h"
+
 namespace mrc::sim {
 namespace {
 
@@ -38,6 +40,7 @@ void Port::trim(Packet* p) {
 }
 
 void Port::enqueue(Packet* p) {
+  const Checked checked(this);
   if (!up_) {
     drop(p, &counters_.lost_down);
     return;
@@ -82,6 +85,7 @@ void Port::transmit(Packet* p) {
 }
 
 void Port::line_free() {
+  const Checked checked(this);
   line_event_ = false;
   if (now_ps() < line_.free_at()) {  // something was sent at this very instant
     if (queue_.count() > 0) schedule_line();
@@ -97,6 +101,7 @@ void Port::expect_line() const {
 }
 
 void Port::set_up(bool up) {
+  const Checked checked(this);
   if (up_ == up) return;
   up_ = up;
   if (up) {
@@ -114,6 +119,13 @@ void Port::set_up(bool up) {
 void Port::set_paused(bool paused) {
   paused_ = paused;
   if (!paused && queue_.count() > 0 && !line_event_ && up_) schedule_line();
+  check();
+}
+
+// What waits and is not held back has an event.
+void Port::check() const {
+  MRC_INVARIANT(up_ || queue_.count() == 0);
+  MRC_INVARIANT(line_event_ || queue_.count() == (paused_ ? data().count() : 0));
 }
 
 int64_t Port::take_peak_queue() {

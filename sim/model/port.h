@@ -64,6 +64,7 @@ class Port {
   void set_paused(bool paused);  // PFC: data is held, control is sent
   bool paused() const { return paused_; }
   bool faulty() const { return !up_ || loss_ > 0 || line_.faulty(); }
+  void check() const;
 
  private:
   void trim(Packet* p);

@@ -8,6 +8,8 @@
 #include <deque>
 #include <optional>
 
+#include "invariant.h"
+
 namespace mrc::sim {
 
 class SelectiveRepeat {
@@ -22,6 +24,7 @@ class SelectiveRepeat {
     for (; una_ < next; ++una_)
       if (!packets_.empty()) packets_.pop_front();
     cursor_ = std::max(cursor_, una_);
+    check();
   }
 
   // The receiver holds `psn` and misses something before it.
@@ -29,12 +32,14 @@ class SelectiveRepeat {
     if (psn < una_ || psn - una_ >= packets_.size()) return;
     packets_[psn - una_] = State::kHeld;
     lost_below_ = std::max(lost_below_, psn);
+    check();
   }
 
   void on_timeout() {
     std::replace(packets_.begin(), packets_.end(), State::kSentAgain, State::kInFlight);
     lost_below_ = una_ + packets_.size();
     cursor_ = una_;
+    check();
   }
 
   // The first packet that is to be sent again.
@@ -43,6 +48,8 @@ class SelectiveRepeat {
       if (packets_[cursor_ - una_] == State::kInFlight) return cursor_;
     return std::nullopt;
   }
+
+  void check() const { MRC_INVARIANT(cursor_ >= una_ && lost_below_ <= una_ + packets_.size()); }
 
  private:
   enum class State : uint8_t { kInFlight, kSentAgain, kHeld };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "invariant.h"
+
 namespace mrc::sim {
 namespace {
 
@@ -81,6 +83,7 @@ void Switch::receive(Packet* p, uint16_t ingress) {
     Ingress& in = ingress_[ingress];
     in.waiting += p->bytes;
     if (!in.paused && in.waiting > pfc_.xoff) pause(ingress, true);
+    check(in);
   }
   const uint16_t out = route(p);
   if (out >= ports_.size()) {
@@ -97,6 +100,12 @@ void Switch::on_left(const Packet& p) {
   Ingress& in = ingress_[p.ingress];
   in.waiting -= p.bytes;
   if (in.paused && in.waiting <= pfc_.xon) pause(p.ingress, false);
+  check(in);
+}
+
+void Switch::check(const Ingress& in) const {
+  MRC_INVARIANT(in.waiting >= 0);
+  MRC_INVARIANT(in.paused ? in.waiting > pfc_.xon : in.waiting <= pfc_.xoff);
 }
 
 // The pause frame takes as long as the link's propagation; its own few bytes are neglected.

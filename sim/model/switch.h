@@ -68,6 +68,7 @@ class Switch final : public Receiver, public PortOwner {
     int64_t waiting = 0;
     bool paused = false;
   };
+  void check(const Ingress& in) const;
   std::vector<Ingress> ingress_;
   bool stuck_ = false;
   SwitchCounters counters_;

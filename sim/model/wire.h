@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "invariant.h"
 #include "sim/model/packet.h"
 
 namespace mrc::sim {
@@ -19,6 +20,7 @@ class Wire {
   const Arrival& front() const { return ring_[first_]; }
   void push(const Arrival& a) {
     if (count_ == ring_.size()) grow();
+    MRC_INVARIANT(count_ == 0 || ring_[(first_ + count_ - 1) & (ring_.size() - 1)].at <= a.at);
     ring_[(first_ + count_++) & (ring_.size() - 1)] = a;
   }
   Arrival pop() {

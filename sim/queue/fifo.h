@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "invariant.h"
+
 namespace mrc::queueing {
 
 template <typename Packet>
@@ -14,6 +16,7 @@ class Fifo {
     tail_ = p;
     bytes_ += p->bytes;
     ++count_;
+    check();
   }
   // Null: empty.
   Packet* pop() {
@@ -24,6 +27,7 @@ class Fifo {
     p->next = nullptr;
     bytes_ -= p->bytes;
     --count_;
+    check();
     return p;
   }
   // Puts `p` in the place of the newest packet, which is returned. Not empty.
@@ -35,12 +39,18 @@ class Fifo {
     (before != nullptr ? before->next : head_) = p;
     p->next = nullptr;
     tail_ = p;
+    check();
     return old;
   }
   Packet* front() const { return head_; }
   bool empty() const { return head_ == nullptr; }
   int64_t bytes() const { return bytes_; }
   uint32_t count() const { return count_; }
+  // Reads no packet, which is in no cache as a rule.
+  void check() const {
+    MRC_INVARIANT((head_ == nullptr) == (count_ == 0) && (tail_ == nullptr) == (count_ == 0));
+    MRC_INVARIANT(count_ == 0 ? bytes_ == 0 : bytes_ >= 0);
+  }
 
  private:
   Packet* head_ = nullptr;

@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "base/rng.h"
+#include "invariant.h"
 #include "sim/queue/fifo.h"
 
 namespace mrc::queueing {
@@ -56,6 +57,7 @@ class SwitchQueue {
     Fifo<Packet>& queue = of(p->tc);
     if (queue.bytes() + p->bytes > limit(*p)) return p;
     queue.push(p);
+    MRC_INVARIANT(trimmed_.bytes() <= rules_.trimmed_limit && control_.bytes() <= rules_.control_limit);
     return nullptr;
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "invariant.h"
+
 namespace mrc::softswitch {
 
 EgressPort::EgressPort(FrameOwner* owner, Rng* rng, double rate_bps, const QueueConfig& queue)
@@ -30,6 +32,7 @@ void EgressPort::trim_frame(Frame* f) {
 }
 
 void EgressPort::enqueue(Frame* f, Instant now) {
+  const Checked checked(this);
   if (!up_) {
     drop(f, &counters_.lost_down);
     return;
@@ -63,6 +66,7 @@ Frame* EgressPort::finish() {
   Frame* done = on_line_;
   on_line_ = nullptr;
   if (Frame* next = queue_.next()) transmit(next, free_at_);
+  check();
   return done;
 }
 
@@ -73,6 +77,12 @@ void EgressPort::set_up(bool up) {
   while (Frame* f = queue_.take_any()) drop(f, &counters_.lost_down);
   if (on_line_ != nullptr) drop(on_line_, &counters_.lost_down);
   on_line_ = nullptr;
+  check();
+}
+
+void EgressPort::check() const {
+  MRC_INVARIANT(on_line_ != nullptr || queue_.count() == 0);
+  MRC_INVARIANT(up_ || on_line_ == nullptr);
 }
 
 }  // namespace mrc::softswitch

@@ -52,6 +52,7 @@ class EgressPort {
   int64_t queued_bytes() const { return queue_.data().bytes(); }
   const QueueConfig& queue() const { return q_; }
   const PortCounters& counters() const { return counters_; }
+  void check() const;
 
  private:
   void trim_frame(Frame* f);

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "datapath/holder.h"
+#include "invariant.h"
 #include "log.h"
 
 namespace mrc::mrcd {
@@ -70,17 +71,31 @@ class HttpConnectionCount {
     if (at->second >= limits_.of_origin) return false;
     ++count_;
     ++at->second;
+    check();
     return true;
   }
   void leave(const std::string& origin) {
     --count_;
     if (--of_[origin] == 0) of_.erase(origin);
+    check();
   }
 
  private:
+  void check() const {
+    if constexpr (!kCheckInvariants) return;
+    if (!pace_.due(of_.size())) return;
+    size_t sum = 0;
+    for (const auto& [origin, count] : of_) {
+      MRC_INVARIANT(count > 0 && count <= limits_.of_origin);
+      sum += count;
+    }
+    MRC_INVARIANT(sum == count_);
+  }
+
   const HttpLimits limits_;
   size_t count_ = 0;
   std::map<std::string, size_t> of_;
+  mutable InvariantPace pace_;
 };
 
 // State shared by the server and its sessions: an outstanding reply may keep a session longer than the server.

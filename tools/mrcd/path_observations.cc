@@ -77,4 +77,21 @@ void PathObservations::apply_all(ctl::ProfileStore* view) const {
   for (const auto& [last, user] : by_age) apply(*user, view);
 }
 
+// What is kept differs from what holds for all.
+void PathObservations::check(const ctl::ProfileStore& shared) const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(users_.size() <= kMaxUsers);
+  size_t paths = 0;
+  for (const auto& [uid, user] : users_) {
+    MRC_INVARIANT(user.last <= reports_);
+    paths += user.states.size();
+  }
+  if (!pace_.due(paths)) return;
+  for (const auto& [uid, user] : users_)
+    for (const auto& [path, state] : user.states) {
+      mrc_ctl_ev_state common = MRC_CTL_EV_UNKNOWN;
+      MRC_INVARIANT(shared_state(shared, path.first, ev_of(path.second), &common) && common != state);
+    }
+}
+
 }  // namespace mrc::mrcd

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ctl/profile_store.h"
+#include "invariant.h"
 
 namespace mrc::mrcd {
 
@@ -28,6 +29,7 @@ class PathObservations {
   // Applies the observations of that user, or those of all, to a copy of the shared profiles.
   void apply(uid_t user, ctl::ProfileStore* view) const;
   void apply_all(ctl::ProfileStore* view) const;
+  void check(const ctl::ProfileStore& shared) const;
 
  private:
   static constexpr size_t kMaxUsers = 64;  // beyond them the observations of the user that reported least recently go
@@ -43,6 +45,7 @@ class PathObservations {
 
   std::map<uid_t, User> users_;
   uint64_t reports_ = 0;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::mrcd

@@ -89,6 +89,7 @@ void LatencySeries::report(ClientId id, const std::string& name, const std::vect
   });
   for (const ctl::PeerReport& peer : peers)
     if (there.erase(peer.peer) != 0) count(&device, &client.peers[peer.peer], peer);  // a number names one peer
+  check();
 }
 
 void LatencySeries::last(ClientId id, const std::string& name, const std::vector<ctl::PeerReport>& peers) {
@@ -101,6 +102,7 @@ void LatencySeries::last(ClientId id, const std::string& name, const std::vector
     count(&device, &reported, peer);
     leave(&device, reported.label);
   }
+  check();
 }
 
 void LatencySeries::end(ClientId id) {
@@ -109,6 +111,7 @@ void LatencySeries::end(ClientId id) {
   if (const auto device = devices_.find(client->second.device); device != devices_.end())
     for (const auto& [number, peer] : client->second.peers) leave(&device->second, peer.label);
   clients_.erase(client);
+  check();
 }
 
 void LatencySeries::drop(const std::string& device) {
@@ -126,6 +129,24 @@ LatencyByDevice LatencySeries::all_peers() const {
   LatencyByDevice latency;
   for (const auto& [name, device] : devices_) latency[name]["all"] = device.all;
   return latency;
+}
+
+// A series counts the peers that clients report in it now.
+void LatencySeries::check() const {
+  if constexpr (!kCheckInvariants) return;
+  size_t peers = 0;
+  for (const auto& [id, client] : clients_) peers += client.peers.size();
+  if (!pace_.due(peers)) return;
+  std::map<std::pair<std::string, std::string>, size_t> reported;
+  for (const auto& [id, client] : clients_)
+    for (const auto& [number, peer] : client.peers) ++reported[{client.device, peer.label}];
+  for (const auto& [name, device] : devices_) {
+    MRC_INVARIANT(device.series.size() - device.series.count(kOther) <= kMaxNamed);
+    for (const auto& [label, series] : device.series) {
+      const auto counted = reported.find({name, label});
+      MRC_INVARIANT(series.peers == (counted != reported.end() ? counted->second : 0));
+    }
+  }
 }
 
 }  // namespace mrc::mrcd

@@ -9,6 +9,7 @@
 
 #include "ctl/delays.h"
 #include "ctl/messages.h"
+#include "invariant.h"
 #include "shared_device.h"
 
 namespace mrc::mrcd {
@@ -44,6 +45,7 @@ class LatencySeries {
   LatencyByDevice by_peer() const;
   // All peers of a device together, under the label "all": for clients that may not see who talks to whom.
   LatencyByDevice all_peers() const;
+  void check() const;
 
  private:
   struct Series {
@@ -69,6 +71,7 @@ class LatencySeries {
 
   std::map<std::string, Device> devices_;
   std::map<ClientId, Client> clients_;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::mrcd

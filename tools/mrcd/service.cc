@@ -54,6 +54,7 @@ void Service::add_device(std::unique_ptr<SharedDevice> device) {
   restore_kept(device.get());
   order_.push_back(name);
   devices_[name] = std::move(device);
+  check();
 }
 
 // Any process can name a device, so their number is limited; and the file's entry for one is not lost to a process
@@ -112,6 +113,7 @@ ClientId Service::connect(Client* client, const Peer& peer) {
 }
 
 void Service::disconnect(ClientId id) {
+  const Checked checked(this);
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   const Entry entry = std::move(found->second);
@@ -150,6 +152,7 @@ void Service::event_of(const Entry& entry, Event event) {
 
 // A failing message of a peer has no other effect.
 void Service::message(ClientId id, const Json& message, Instant now) {
+  const Checked checked(this);
   const auto found = clients_.find(id);
   if (found == clients_.end() || !message.is_object()) return;
   Entry& entry = found->second;
@@ -333,6 +336,7 @@ int Service::set_port(SharedDevice* device, uint32_t port, bool up, const std::s
 }
 
 void Service::gather(Instant now, std::function<void(Reports)> done) {
+  const Checked checked(this);
   next_gathering_.push_back(std::move(done));
   if (gathering_) return;
   begin_gathering(now);
@@ -378,6 +382,7 @@ void Service::take_report(ClientId from, const Json& report, Instant now) {
 }
 
 void Service::tick(Instant now) {
+  const Checked checked(this);
   while (gathering_ && (gathering_->missing.empty() || gathering_->until <= now)) {
     const Gathering ready = std::move(*gathering_);
     gathering_.reset();
@@ -427,6 +432,27 @@ bool Service::restore(const Json& state) {
   }
   for (auto& [name, device] : devices_) restore_kept(device.get());
   return true;
+}
+
+void Service::check() const {
+  if constexpr (!kCheckInvariants) return;
+  if (!pace_.due(devices_.size() * (1 + clients_.size()))) return;
+  MRC_INVARIANT(order_.size() == devices_.size() && made_.size() <= kMaxMadeDevices);
+  for (const std::string& name : order_) MRC_INVARIANT(devices_.contains(name));
+  for (const std::string& name : made_) MRC_INVARIANT(devices_.contains(name));
+  for (const auto& [id, entry] : clients_) {
+    MRC_INVARIANT(id < next_client_);
+    if (entry.device == nullptr) continue;
+    const auto is = [on = entry.device](const auto& device) { return device.second.get() == on; };
+    MRC_INVARIANT(std::any_of(devices_.begin(), devices_.end(), is));
+  }
+  MRC_INVARIANT(next_gathering_.empty() || gathering_);
+  if (!gathering_) return;
+  MRC_INVARIANT(gathering_->token < next_token_);
+  for (const ClientId id : gathering_->missing) {
+    const auto client = clients_.find(id);
+    MRC_INVARIANT(client != clients_.end() && client->second.device != nullptr);
+  }
 }
 
 }  // namespace mrc::mrcd

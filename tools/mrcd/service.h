@@ -18,6 +18,7 @@
 #include "ctl/messages.h"
 #include "event.h"
 #include "event_history.h"
+#include "invariant.h"
 #include "peer.h"
 #include "peer_latency.h"
 #include "shared_device.h"
@@ -76,6 +77,7 @@ class Service {
   Json file_state() const;
   // False: that is no state of file_state(), and nothing is restored.
   [[nodiscard]] bool restore(const Json& state);
+  void check() const;
 
  private:
   static constexpr Duration kReportTimeout = Duration::milliseconds(1000);
@@ -129,6 +131,7 @@ class Service {
   std::map<std::string, ctl::DeviceState> kept_;
   ClientId next_client_ = 1;
   uint64_t next_token_ = 1;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::mrcd

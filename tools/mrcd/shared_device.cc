@@ -59,10 +59,12 @@ int SharedDevice::modify(const ctl::ProfileCall& call) {
   if (call.kind != ctl::ProfileKind::kEv) return error;
   for (const mrc_ctl_ev_op_entry& entry : call.entries) observations_.forget(call.id, entry.ev);
   observations_.keep_entries_of(store_);
+  check();
   return error;
 }
 
 bool SharedDevice::feed(const Peer& observer, uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state) {
+  const Checked checked(this);
   if (!observer.privileged) return observations_.feed(observer.uid, store_, profile, ev, state);
   observations_.forget(profile, ev);
   return store_.feed(profile, ev, state).has_value();
@@ -74,6 +76,7 @@ int SharedDevice::set_port(uint32_t port, bool up) {
     ports_down_.erase(port);
   else
     ports_down_.insert(port);
+  check();
   return 0;
 }
 
@@ -81,6 +84,7 @@ bool SharedDevice::deny(const ctl::DenyRule& rule) {
   for (const ctl::DenyRule& there : denies_)
     if (there.same_paths(rule)) return false;
   denies_.push_back(rule);
+  check();
   return true;
 }
 
@@ -164,6 +168,15 @@ bool SharedDevice::restore(const ctl::DeviceState& state) {
   for (const uint32_t port : state.ports_down)
     if (set_port(port, false) != 0) fits = false;
   return fits;
+}
+
+void SharedDevice::check() const {
+  if constexpr (!kCheckInvariants) return;
+  for (const uint32_t port : ports_down_) MRC_INVARIANT(why_no_port(port).empty());
+  observations_.check(store_);
+  if (!pace_.due(denies_.size() * denies_.size())) return;
+  for (auto rule = denies_.begin(); rule != denies_.end(); ++rule)
+    MRC_INVARIANT(std::none_of(denies_.begin(), rule, [&](const auto& other) { return rule->same_paths(other); }));
 }
 
 }  // namespace mrc::mrcd

@@ -13,6 +13,7 @@
 #include "ctl/deny.h"
 #include "ctl/messages.h"
 #include "ctl/profile_store.h"
+#include "invariant.h"
 #include "path_observations.h"
 #include "peer.h"
 
@@ -63,6 +64,7 @@ class SharedDevice {
   std::vector<nlohmann::json> denies_json(bool for_file) const;  // the denies of that
   // False: not of a device of this shape. Invalid parts are left out.
   [[nodiscard]] bool restore(const ctl::DeviceState& state);
+  void check() const;
 
  private:
   using Users = std::map<uint64_t, uint32_t>;
@@ -78,6 +80,7 @@ class SharedDevice {
   std::vector<ctl::DenyRule> denies_;
   std::set<uint32_t> ports_down_;
   std::map<ClientId, std::pair<Users, Users>> holds_;  // EV and CC profiles
+  mutable InvariantPace pace_;
 };
 
 using ctl::kMonitor;

@@ -11,6 +11,7 @@
 #include "api/event_token.h"
 #include "api/inherited.h"
 #include "interruption.h"
+#include "invariant.h"
 #include "uncancelled.h"
 
 using mrc::api::errno_value;
@@ -25,6 +26,7 @@ bool mrc_comp_channel::open(mrc_context* owner) {
 void mrc_comp_channel::change_users(int by) {
   const mrc::MutexLock lock(mutex_);
   users_ += by;
+  check();
 }
 
 bool mrc_comp_channel::in_use() {
@@ -40,6 +42,7 @@ void mrc_comp_channel::raise(mrc_cq* cq) {
     (tail_ != nullptr ? tail_->events.next : head_) = cq;
     tail_ = cq;
   }
+  check();
   eventfd_write(fd_.get(), 1);
 }
 
@@ -55,6 +58,7 @@ mrc_cq* mrc_comp_channel::pop() {
     head_ = e.next;
     if (head_ == nullptr) tail_ = nullptr;
   }
+  check();
   return cq;
 }
 
@@ -93,7 +97,15 @@ void mrc_comp_channel::forget(mrc_cq* cq) {
     if (tail_ == cq) tail_ = previous;
     for (; e.waiting > 0; --e.waiting) mrc::api::take_event_token(fd_.get());
   }
+  check();
   while (e.acked < e.handed_out) acked_.wait(mutex_);
+}
+
+// CQs with waiting events are listed, and no others.
+void mrc_comp_channel::check() const {
+  MRC_INVARIANT(users_ >= 0 && (head_ == nullptr) == (tail_ == nullptr));
+  MRC_INVARIANT(head_ == nullptr || (head_->events.waiting > 0 && tail_->events.waiting > 0));
+  MRC_INVARIANT(tail_ == nullptr || tail_->events.next == nullptr);
 }
 
 extern "C" {

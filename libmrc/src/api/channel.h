@@ -37,6 +37,7 @@ struct mrc_comp_channel {
  private:
   void change_users(int by) ABSL_LOCKS_EXCLUDED(mutex_);
   mrc_cq* pop() ABSL_LOCKS_EXCLUDED(mutex_);
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mrc::Mutex mutex_;
   mrc::CondVar acked_;

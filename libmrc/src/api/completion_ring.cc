@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "invariant.h"
+
 namespace mrc::api {
 
 namespace {
@@ -33,15 +35,18 @@ void CompletionRing::move_to(Room* room) {
   for (uint64_t i = head_; i != tail_; ++i) room->ring[i & room->mask] = ring_[i & mask_];
   ring_.swap(room->ring);
   std::swap(mask_, room->mask);
+  check();
 }
 
 // [API-CQ-2]
 bool CompletionRing::push(const ibv_wc& wc, SendSlots* owner, uint32_t slots) {
   const MutexLock lock(mutex_);
   if (tail_ - head_ > mask_) return false;
+  MRC_INVARIANT(slots == 0 || owner != nullptr);
   ring_[tail_ & mask_] = {wc, owner, slots};
   ++tail_;
   count_.store(static_cast<uint32_t>(tail_ - head_), std::memory_order_release);
+  check();
   return true;
 }
 
@@ -56,6 +61,7 @@ int CompletionRing::take(int max, ibv_wc* out) {
     ++head_;
   }
   count_.store(static_cast<uint32_t>(tail_ - head_), std::memory_order_release);
+  check();
   return n;
 }
 
@@ -67,6 +73,13 @@ void CompletionRing::purge(const SendSlots* owner) {
     if (ring_[i & mask_].owner != owner) ring_[kept++ & mask_] = ring_[i & mask_];
   tail_ = kept;
   count_.store(static_cast<uint32_t>(tail_ - head_), std::memory_order_release);
+  check();
+}
+
+void CompletionRing::check() const {
+  MRC_INVARIANT((mask_ & (mask_ + 1)) == 0);
+  MRC_INVARIANT(tail_ - head_ <= (ring_ != nullptr ? uint64_t{mask_} + 1 : 0));
+  MRC_INVARIANT(count_.load(std::memory_order_relaxed) == tail_ - head_);
 }
 
 }  // namespace mrc::api

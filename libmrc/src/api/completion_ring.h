@@ -42,6 +42,8 @@ class alignas(64) CompletionRing {  // rings of different shards share no cache 
   std::atomic<int> users{0};  // QPs; once per direction
 
  private:
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   Mutex mutex_;
   uint32_t mask_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<Entry[]> ring_ ABSL_GUARDED_BY(mutex_);

@@ -7,6 +7,7 @@
 #include "api/errors.h"
 #include "api/inherited.h"
 #include "api/limits.h"
+#include "invariant.h"
 
 using mrc::api::errno_value;
 using mrc::api::minus_one;
@@ -70,11 +71,13 @@ void mrc_cq::attach(uint32_t shard) {
   const mrc::MutexLock lock(arm_mutex_);
   ring(shard).users.fetch_add(1);
   if (armed()) note_armed(shard);
+  check();
 }
 
 void mrc_cq::detach(uint32_t shard) {
   const mrc::MutexLock lock(arm_mutex_);
   if (ring(shard).users.fetch_sub(1) == 1) note_disarmed(shard);
+  check();
 }
 
 // One event for one arming, whichever shard comes first. [API-CQ-3] [MRC-EVT-3]
@@ -85,6 +88,7 @@ void mrc_cq::fire(bool solicited) {
     if (armed == Arm::kNot || (armed == Arm::kSolicited && !solicited)) return;
     arm_.store(Arm::kNot);
     for (uint32_t shard = 0; shard < shards_; ++shard) note_disarmed(shard);
+    check();
   }
   channel_->raise(this);
 }
@@ -168,6 +172,7 @@ void mrc_cq::arm(bool solicited_only) {
       if (ev_events != nullptr || ring(shard).users.load() > 0) note_armed(shard);
     // A request for any completion is not weakened by a later one for solicited completions.
     if (!solicited_only || !armed()) arm_.store(solicited_only ? Arm::kSolicited : Arm::kAny);
+    check();
   }
   for (uint32_t shard = 0; shard < shards_; ++shard) ring(shard).await_pushes();
 }
@@ -176,6 +181,18 @@ void mrc_cq::disarm() {
   const mrc::MutexLock lock(arm_mutex_);
   arm_.store(Arm::kNot);
   for (uint32_t shard = 0; shard < shards_; ++shard) note_disarmed(shard);
+  check();
+}
+
+// The helpers that count the queue are those of the shards that may complete into it, for as long as it is armed.
+void mrc_cq::check() {
+  if constexpr (!mrc::kCheckInvariants) return;
+  MRC_INVARIANT(!armed() || channel_ != nullptr);
+  for (uint32_t shard = 0; shard < shards_; ++shard) {
+    const int users = ring(shard).users.load();
+    MRC_INVARIANT(users >= 0);
+    MRC_INVARIANT(((noted_ >> shard & 1) != 0) == (armed() && (users > 0 || ev_events != nullptr)));
+  }
 }
 
 extern "C" {

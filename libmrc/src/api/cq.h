@@ -72,6 +72,7 @@ struct mrc_cq {
   void fire(bool solicited) ABSL_LOCKS_EXCLUDED(arm_mutex_);
   void note_armed(uint32_t shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(arm_mutex_);
   void note_disarmed(uint32_t shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(arm_mutex_);
+  void check() ABSL_EXCLUSIVE_LOCKS_REQUIRED(arm_mutex_);
 
   mrc_context* const context_;
   void* const cq_context_;

@@ -12,6 +12,7 @@
 #include "api/inherited.h"
 #include "api/limits.h"
 #include "api/privilege.h"
+#include "invariant.h"
 
 namespace mrc::api {
 
@@ -44,6 +45,7 @@ bool EvEvents::push(const ctl::EvChange& change, uint64_t losses) noexcept {
     }
     event.drop_count = static_cast<uint32_t>(std::min<uint64_t>(kMaxDrops, event.drop_count + losses));
     event.state = change.state;
+    MRC_INVARIANT(order_.size() == waiting_.size());
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -62,6 +64,7 @@ int EvEvents::take(int max, void* out, size_t stride, bool with_state) {
     waiting_.erase(found);
     ++n;
   }
+  MRC_INVARIANT(order_.size() == waiting_.size());
   return n;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "ctl/array_out.h"
 #include "ctl/transition.h"
@@ -170,10 +171,11 @@ int EvProfile::modify(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSur
   const bool explicit_online = made.mode == MRC_CTL_EV_MODE_EXP && to == MRC_CTL_PROFILE_ONLINE;
   if (explicit_online && !operates && (reshaped || table_.unpopulated() != 0)) return EINVAL;  // [MRC-PROF-3]
 
-  if (reshaped) fill_table(made, around);
   const mrc_ctl_profile_state from = s_.state;
   made.state = from == MRC_CTL_PROFILE_INIT ? MRC_CTL_PROFILE_OFFLINE : from;
-  s_ = made;
+  Settings kept = made;  // no memory runs out between the table and the settings that it belongs to
+  if (reshaped) fill_table(made, around);
+  s_ = std::move(kept);
   if (operates)
     if (const int error = run_op(attr, made, around)) {
       if (from == MRC_CTL_PROFILE_INIT) {  // nothing is kept in INIT, so nothing of the batch either

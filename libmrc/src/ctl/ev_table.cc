@@ -25,6 +25,7 @@ void EvTable::set(std::vector<Entry> entries) {
   for (auto i = static_cast<uint32_t>(entries.size()); i-- > 0;) places[key_of(entries[i].ev)].push_back(i);
   entries_ = std::move(entries);
   places_ = std::move(places);
+  check();
 }
 
 void EvTable::assign_unpopulated(uint32_t count) {
@@ -50,6 +51,7 @@ uint32_t EvTable::unpopulated() const {
 }
 
 int EvTable::replace(const mrc_ctl_ev& ev, const mrc_ctl_ev& to, mrc_ctl_ev_state state, bool all) {
+  const Checked checked(this);
   if (places_of(ev) == nullptr) return ENOENT;
   const mrc_ctl_ev_state kept = is_unpopulated(to) ? MRC_CTL_EV_UNKNOWN : state;
   std::vector<uint32_t>& target = places_[key_of(to)];
@@ -96,6 +98,18 @@ bool EvTable::feed_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state) {
     changed = true;
   }
   return changed;
+}
+
+// Every entry is indexed once, by its EV.
+void EvTable::check() const {
+  if constexpr (!kCheckInvariants) return;
+  if (!pace_.due(entries_.size(), 4)) return;  // a table of thousands is filled one call at a time
+  size_t indexed = 0;
+  for (const auto& [ev, places] : places_) {
+    for (const uint32_t place : places) MRC_INVARIANT(place < entries_.size() && key_of(entries_[place].ev) == ev);
+    indexed += places.size();
+  }
+  MRC_INVARIANT(indexed == entries_.size());
 }
 
 }  // namespace mrc::ctl

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ctl/vocabulary.h"
+#include "invariant.h"
 
 namespace mrc::ctl {
 
@@ -35,6 +36,7 @@ class EvTable {
   [[nodiscard]] int state_of(const mrc_ctl_ev& ev, mrc_ctl_ev_state* state) const;
   // Entries of this EV that are not DENIED get the state; true when one had another.
   bool feed_state(const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
+  void check() const;
 
  private:
   using Key = std::array<uint8_t, sizeof(mrc_ctl_ev)>;
@@ -46,6 +48,7 @@ class EvTable {
 
   std::vector<Entry> entries_;
   Places places_;
+  mutable InvariantPace pace_;
 };
 
 bool is_unpopulated(const mrc_ctl_ev& ev);

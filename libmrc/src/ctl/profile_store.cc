@@ -106,6 +106,7 @@ int ProfileStore::change(Table<Profile>* table, uint64_t id, uint32_t max, const
 }
 
 int ProfileStore::modify_format(uint64_t id, const mrc_ctl_ev_fmt_profile_attr& attr, int mask) {
+  const Checked checked(this);
   return change<FormatProfile>(&formats_, id, limits_.format_profiles, [&](Held<FormatProfile>* held) {
     return held->profile.modify(attr, mask, limits_, following_ ? FormatUse::kNone : format_use(id));
   });
@@ -117,6 +118,7 @@ int ProfileStore::query_format(uint64_t id, mrc_ctl_ev_fmt_profile_attr* attr, i
 }
 
 int ProfileStore::modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask) {
+  const Checked checked(this);
   ++generation_;
   return change<EvProfile>(&evs_, id, limits_.ev_profiles, [&](Held<EvProfile>* held) {
     const auto lookup = [](const void* owner, uint64_t format_id) {
@@ -139,6 +141,7 @@ void ProfileStore::feed_state(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_stat
 }
 
 int ProfileStore::modify_cc(uint64_t id, const mrc_ctl_cc_profile_attr& attr, int mask) {
+  const Checked checked(this);
   return change<CcProfile>(&ccs_, id, limits_.cc_profiles, [&](Held<CcProfile>* held) {
     return held->profile.modify(attr, mask, limits_, following_ ? 0 : held->users);
   });
@@ -177,6 +180,7 @@ void ProfileStore::replace(ProfileStore&& other) {
   ctl::replace(&evs_, &other.evs_);
   ctl::replace(&ccs_, &other.ccs_);
   ++generation_;
+  check();
 }
 
 std::vector<std::pair<uint64_t, uint32_t>> ProfileStore::ev_users() const {
@@ -218,6 +222,27 @@ std::vector<uint64_t> ProfileStore::ev_ids() const {
 }
 std::vector<uint64_t> ProfileStore::cc_ids() const {
   return ids_of(ccs_);
+}
+
+// In a copy of another process's store the state of a format is that process's matter [follow()].
+void ProfileStore::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(formats_.size() <= limits_.format_profiles && evs_.size() <= limits_.ev_profiles);
+  MRC_INVARIANT(ccs_.size() <= limits_.cc_profiles);
+  if (!pace_.due(formats_.size() + evs_.size() + ccs_.size())) return;
+  for (const auto& [id, held] : formats_) MRC_INVARIANT(held->profile.state() != MRC_CTL_PROFILE_INIT);
+  for (const auto& [id, held] : ccs_) MRC_INVARIANT(held->profile.state() != MRC_CTL_PROFILE_INIT);
+  uint64_t evs = 0;
+  for (const auto& [id, held] : evs_) {
+    const EvProfile& profile = held->profile;
+    MRC_INVARIANT(profile.state() != MRC_CTL_PROFILE_INIT && profile.table().size() == profile.count());
+    evs += profile.count();
+    if (following_ || !profile.has_format()) continue;
+    const FormatProfile* const used = format(profile.format_id());
+    MRC_INVARIANT(used != nullptr);
+    MRC_INVARIANT(profile.state() != MRC_CTL_PROFILE_ONLINE || used->state() == MRC_CTL_PROFILE_ONLINE);
+  }
+  MRC_INVARIANT(evs <= limits_.evs);
 }
 
 }  // namespace mrc::ctl

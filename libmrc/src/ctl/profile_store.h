@@ -15,6 +15,7 @@
 #include "ctl/ev_profile.h"
 #include "ctl/format_profile.h"
 #include "ctl/limits.h"
+#include "invariant.h"
 
 namespace mrc::ctl {
 
@@ -77,6 +78,7 @@ class ProfileStore {
   std::vector<EvChange> on_path(mrc_ctl_ev_state state, const Named& named);
   // The same for one entry of one profile, without a notification.
   void feed_state(uint64_t id, const mrc_ctl_ev& ev, mrc_ctl_ev_state state);
+  void check() const;
 
  private:
   template <typename Profile>
@@ -98,6 +100,7 @@ class ProfileStore {
   Table<CcProfile> ccs_;
   uint64_t generation_ = 1;
   bool following_ = false;
+  mutable InvariantPace pace_;
 };
 
 // [MRC-PROF-7]

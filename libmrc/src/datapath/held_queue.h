@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "datapath/datapath.h"
 #include "datapath/held_burst.h"
+#include "invariant.h"
 
 namespace mrc::datapath {
 
@@ -23,6 +24,7 @@ class HeldQueue {
   void release(Instant now, Datapath* to);
   void release_overtaken(Instant now, uint64_t bursts, Datapath* to);
   Instant next_timeout() const;
+  void check() const;
 
  private:
   struct Held {
@@ -39,6 +41,7 @@ class HeldQueue {
   uint64_t order_ = 0;
   uint64_t held_bytes_ = 0;
   core::TxBurst whole_;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::datapath

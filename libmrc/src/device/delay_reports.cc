@@ -8,12 +8,14 @@ namespace mrc::device {
 void DelayReports::on_connected() {
   for (auto& [number, reported] : reported_) reported.before = reported.last;
   for (Released& released : released_) released.reported.before = released.reported.last;
+  check();
 }
 
 void DelayReports::on_released(ctl::PeerReport last) {
   Reported reported;
   if (auto known = reported_.extract(last.peer); !known.empty()) reported = std::move(known.mapped());
   if (released_.size() < kMaxReleased) released_.push_back({std::move(last), std::move(reported)});
+  check();
 }
 
 void DelayReports::begin() {
@@ -37,7 +39,18 @@ DelayReports::Peers DelayReports::next(Peers* peers) {
   }
   released_.clear();
   released_before_ = 0;
+  check();
   return last;
+}
+
+// Counts only grow from one report to the next. The check of one peer takes a step per count.
+void DelayReports::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(released_before_ <= released_.size() && released_.size() <= kMaxReleased);
+  if (!pace_.due(ctl::DelayReport::kCounts * (reported_.size() + released_.size()), 256)) return;
+  for (const auto& [number, reported] : reported_) MRC_INVARIANT(!ctl::has_fallen(reported.last, reported.before));
+  for (const Released& released : released_)
+    MRC_INVARIANT(!ctl::has_fallen(released.reported.last, released.reported.before));
 }
 
 // After a fall the number is that of another peer.

@@ -13,6 +13,7 @@
 #include "core/types.h"
 #include "ctl/delays.h"
 #include "ctl/messages.h"
+#include "invariant.h"
 
 namespace mrc::device {
 
@@ -29,6 +30,7 @@ class DelayReports {
   // this connection, and returns those of the peers that were released since the last call.
   void begin();
   Peers next(Peers* peers);
+  void check() const;
 
  private:
   struct Reported {
@@ -43,6 +45,7 @@ class DelayReports {
   std::map<core::PeerId, Reported> reported_;
   std::vector<Released> released_;
   size_t released_before_ = 0;  // at begin(): the rest may be among the peers that were collected
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::device

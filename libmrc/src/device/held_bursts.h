@@ -20,6 +20,7 @@ class HeldBursts {
   void hold(const core::TxBurst& burst);
   // Sends those whose plane has room.
   void offer(Instant now, datapath::Datapath* to);
+  void check() const;
 
  private:
   PlaneSet planes_;

@@ -2,6 +2,7 @@
 
 #include "device/interfaces.h"
 #include "device/log.h"
+#include "invariant.h"
 
 namespace mrc::device {
 
@@ -88,15 +89,18 @@ void PlaneControl::enable(Instant now, PlaneId plane, bool enabled) {
 }
 
 // Closed planes are never used. When the last link is lost, no peer can be notified and no other plane used: then links
-// are ignored, so that a driver which reports none although it has one is harmless. Planes are enabled before others
-// are disabled, so that the peers to notify are reachable.
+// are ignored, so that a driver which reports none although it has one is harmless.
+PlaneSet PlaneControl::wanted() const {
+  const PlaneSet enabled = (enabled_ & planes_.ids()) - engine_.datapath->closed_planes().ids();
+  return enabled.intersects(linked_) ? enabled & linked_ : enabled;
+}
+
+// Planes are enabled before others are disabled, so that the peers to notify are reachable.
 void PlaneControl::apply(Instant now) {
-  const PlaneSet all = PlaneSet::all(config_.planes.size());
   const PlaneSet closed = engine_.datapath->closed_planes().ids();
-  const PlaneSet enabled = (enabled_ & all) - closed;
-  const PlaneSet wanted = enabled.intersects(linked_) ? enabled & linked_ : enabled;
+  const PlaneSet used = wanted();
   for (const bool up : {true, false})
-    for (const PlaneId plane : up ? wanted : all - wanted) {
+    for (const PlaneId plane : up ? used : planes_.ids() - used) {
       if (engine_.endpoint->plane_up(plane) == up) continue;
       if (closed.contains(plane)) {  // the log has the reason
         engine_.endpoint->set_plane_up(now, plane, false);
@@ -109,6 +113,13 @@ void PlaneControl::apply(Instant now) {
                                            : " has lost its link"));
       engine_.endpoint->set_plane_up(now, plane, up);
     }
+  check();
+}
+
+void PlaneControl::check() const {
+  if constexpr (!kCheckInvariants) return;
+  const PlaneSet used = wanted();
+  for (const PlaneId plane : planes_.ids()) MRC_INVARIANT(engine_.endpoint->plane_up(plane) == used.contains(plane));
 }
 
 }  // namespace mrc::device

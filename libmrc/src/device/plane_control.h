@@ -41,7 +41,9 @@ class PlaneControl {
   std::string watched_interface(PlaneId p) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   std::optional<IpAddress> address_to_open(PlaneId p) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void open_closed(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  PlaneSet wanted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void apply(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   const DeviceConfig& config_;
   Engine& engine_;

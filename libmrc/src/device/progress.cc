@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/prefetch.h"
+#include "invariant.h"
 
 namespace mrc::device {
 
@@ -80,6 +81,13 @@ void Progress::note_time(Instant now, Instant slept_until) {
 void Progress::finish(Instant now) {
   if (sleep_.asleep()) sleep_.advance(now, deadline());
   moved_until_ = now;
+  check();
+}
+
+void Progress::check() const {
+  held_.check();
+  sleep_.check();
+  MRC_INVARIANT(last_rx_ <= moved_until_);
 }
 
 int Progress::transmit(Instant now) {

@@ -71,6 +71,7 @@ class Progress {
   void run_timers(Instant now, bool drained) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void note_time(Instant now, Instant slept_until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void finish(Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   Engine& engine_;
   const Clock& clock_;

@@ -37,6 +37,7 @@ Qpn QpnAllocator::take() {
   } while (used_[index]);
   used_[index] = true;
   ++in_use_;
+  check();
   return make_qpn(slot_, static_cast<uint16_t>(index + kFirstQpIndex));
 }
 
@@ -45,6 +46,14 @@ void QpnAllocator::give(Qpn qpn) {
   if (slot_of(qpn) != slot_ || index >= kNumbers || !used_[index]) return;
   used_[index] = false;
   --in_use_;
+  check();
+}
+
+void QpnAllocator::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(in_use_ <= limit_ && turn_ < kNumbers);
+  if (!pace_.due(used_.size())) return;
+  MRC_INVARIANT(in_use_ == std::count(used_.begin(), used_.end(), true));
 }
 
 }  // namespace mrc::device

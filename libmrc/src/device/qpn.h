@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "invariant.h"
 
 namespace mrc::device {
 
@@ -37,6 +38,7 @@ class QpnAllocator {
 
  private:
   uint16_t permuted(uint32_t turn) const;
+  void check() const;
 
   uint8_t slot_;
   uint32_t limit_;
@@ -44,6 +46,7 @@ class QpnAllocator {
   uint32_t turn_ = 0;
   uint32_t in_use_ = 0;
   std::vector<bool> used_;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::device

@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "device/helper.h"
+#include "invariant.h"
 
 namespace mrc::device {
 
@@ -22,15 +23,18 @@ class SleepTime {
   void begin(Instant until) {
     ++sleepers_;
     wake_at_ = until.ns();
+    check();
   }
   // False: the other one sleeps until the same time, and may not have seen the timer expire.
   bool finish(Instant now) {
     if (--sleepers_ > 0) {
       helper_.set_wake(now, Instant::from_ns(wake_at_));
+      check();
       return false;
     }
     slept_until_ = std::min(Instant::from_ns(wake_at_), now);
     wake_at_ = kAwake;
+    check();
     return true;
   }
   // When the application's calls set an earlier deadline the timer is moved, but not to before the application's next
@@ -42,9 +46,14 @@ class SleepTime {
     helper_.set_wake(now, at);
   }
   void forget() { wake_at_ = kAwake; }  // the helper has ended
+  void check() const {
+    MRC_INVARIANT(sleepers_ >= 0 && sleepers_ <= kMaxSleepers);
+    MRC_INVARIANT(!asleep() || sleepers_ > 0);
+  }
 
  private:
   static constexpr int64_t kAwake = INT64_MIN;
+  static constexpr int kMaxSleepers = 2;
   static constexpr Duration kNextCall = Duration::microseconds(100);  // a polling application polls again within this
 
   Helper& helper_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "invariant.h"
 #include "wire/bth.h"
 #include "wire/meth.h"
 #include "wire/tseth.h"
@@ -45,6 +46,7 @@ void SimNet::send(Instant now, int node, const core::TxBurst& burst) {
     const auto begin = flat.begin() + static_cast<std::ptrdiff_t>(at);
     send_packet(now, node, burst, std::vector<uint8_t>(begin, begin + static_cast<std::ptrdiff_t>(n)));
   }
+  check();
 }
 
 void SimNet::send_packet(Instant now, int node, const core::TxBurst& burst, std::vector<uint8_t> bytes) {
@@ -113,6 +115,7 @@ void SimNet::send_packet(Instant now, int node, const core::TxBurst& burst, std:
 
 void SimNet::inject(Instant at, int to_node, int plane, const wire::Flow& flow, const std::vector<uint8_t>& bytes) {
   enqueue(at, Packet{to_node, plane, flow, bytes});
+  ++injected_;
 }
 
 void SimNet::enqueue(Instant at, Packet p) {
@@ -151,7 +154,14 @@ std::optional<Delivery> SimNet::take(Instant now) {
   counters_.delivered += count;
   due.burst.data = due.bytes.data();
   due.burst.bytes = static_cast<uint32_t>(due.bytes.size());
+  check();
   return due;
+}
+
+// Every packet is delivered, under way, or counted as lost for one reason.
+void SimNet::check() const {
+  MRC_INVARIANT(counters_.sent + counters_.duplicated + injected_ ==
+                counters_.delivered + queue_.size() + counters_.lost + counters_.queue_drops + counters_.unroutable);
 }
 
 }  // namespace mrc::simnet

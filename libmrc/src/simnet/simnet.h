@@ -93,6 +93,7 @@ class SimNet {
   // The next burst that is due, if there is one.
   std::optional<Delivery> take(Instant now);
   const SimNetCounters& counters() const { return counters_; }
+  void check() const;
 
  private:
   struct Host {
@@ -124,6 +125,7 @@ class SimNet {
   Filter filter_;
   std::map<Key, Packet> queue_;
   uint64_t order_ = 0;
+  uint64_t injected_ = 0;
   bool coalesce_ = false;
   SimNetCounters counters_;
 };

@@ -56,6 +56,7 @@ void LocalInbound::begin_pipes() {
     p->state = Peer::State::kBegun;
     --not_begun_;
   }
+  check();
 }
 
 void LocalInbound::release() {
@@ -83,6 +84,7 @@ int LocalInbound::read_from(Peer* peer, core::RxBurst* out, int max) {
 
 // One peer at a time, so that its buffers return to it soon and still cached; the next call begins with the next.
 int LocalInbound::receive(core::RxBurst* out, int max) {
+  MRC_INVARIANT(lender_ == nullptr);
   for (size_t i = 0; i < peers_.size(); ++i) {
     const size_t at = next_ < peers_.size() ? next_ : 0;
     next_ = at + 1;
@@ -175,6 +177,8 @@ uint32_t LocalInbound::take_ended() {
 }
 
 void LocalInbound::look(Instant now) {
+  MRC_INVARIANT(lender_ == nullptr);
+  const Checked checked(this);
   if (latch_ != nullptr && latch_->readable) {
     latch_->readable = false;
     uint64_t count;
@@ -195,6 +199,18 @@ void LocalInbound::fall_asleep() {
   if (!something) return;
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(latch_->get(), &one, sizeof one);
+}
+
+void LocalInbound::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(peers_.size() <= kMaxPeers);
+  if (!pace_.due(peers_.size())) return;
+  size_t not_begun = 0;
+  for (const std::unique_ptr<Peer>& p : peers_) {
+    MRC_INVARIANT(p->pipe != nullptr || (p->state == Peer::State::kNew && !p->gone));
+    if (p->pipe != nullptr && p->state != Peer::State::kBegun) ++not_begun;
+  }
+  MRC_INVARIANT(not_begun == not_begun_);
 }
 
 }  // namespace mrc::datapath

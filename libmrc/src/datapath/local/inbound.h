@@ -12,6 +12,7 @@
 #include "datapath/local/handshake.h"
 #include "datapath/local/pipe.h"
 #include "datapath/local/watched.h"
+#include "invariant.h"
 #include "result.h"
 
 namespace mrc::datapath {
@@ -49,6 +50,7 @@ class LocalInbound {
   // From now on a peer's next burst makes the epoll descriptor readable; it is so at once when there is one already.
   void fall_asleep();
   size_t peers() const { return peers_.size(); }
+  void check() const;
 
  private:
   struct Peer {
@@ -81,6 +83,7 @@ class LocalInbound {
   Instant accept_again_ = Instant::never();
   Instant next_deadline_ = Instant::never();
   uint64_t misaddressed_ = 0;
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::datapath

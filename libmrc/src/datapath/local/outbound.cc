@@ -99,6 +99,7 @@ void LocalOutbound::forget(const Peer* peer, Instant now) {
 
 // When memory runs out half-way, everything is examined again at the next call.
 void LocalOutbound::look(Instant now) {
+  const Checked checked(this);
   unsettled_ = true;
   next_deadline_ = Instant::never();
   for (size_t i = 0; i < peers_.size();) {
@@ -112,6 +113,15 @@ void LocalOutbound::look(Instant now) {
     ++i;
   }
   unsettled_ = false;
+}
+
+void LocalOutbound::check() const {
+  if constexpr (!kCheckInvariants) return;
+  if (!pace_.due(ways_.size() * peers_.size())) return;
+  for (const auto& [to, way] : ways_) {
+    const auto is = [peer = way.peer](const std::unique_ptr<Peer>& other) { return other.get() == peer; };
+    MRC_INVARIANT(way.peer == nullptr || std::any_of(peers_.begin(), peers_.end(), is));
+  }
 }
 
 }  // namespace mrc::datapath

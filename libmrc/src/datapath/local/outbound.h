@@ -14,6 +14,7 @@
 #include "datapath/local/handshake.h"
 #include "datapath/local/pipe.h"
 #include "datapath/local/watched.h"
+#include "invariant.h"
 
 namespace mrc::datapath {
 
@@ -37,6 +38,7 @@ class LocalOutbound {
   void look(Instant now);
   bool must_look(Instant now) const { return unsettled_ || now >= next_deadline_; }  // whatever is readable
   size_t peers() const { return peers_.size(); }
+  void check() const;
 
  private:
   struct Peer {
@@ -65,6 +67,7 @@ class LocalOutbound {
   std::vector<std::unique_ptr<Peer>> peers_;
   bool unsettled_ = false;  // a peer has broken its pipe, and is to be removed
   Instant next_deadline_ = Instant::never();
+  mutable InvariantPace pace_;
 };
 
 }  // namespace mrc::datapath

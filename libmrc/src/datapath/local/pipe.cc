@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "invariant.h"
+
 namespace mrc::datapath {
 
 namespace {
@@ -88,6 +90,7 @@ std::optional<uint16_t> PipeWriter::take_buffer(uint32_t bytes) {
 }
 
 PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
+  const Checked checked(this);
   take_back();
   if (broken_ || burst.bytes > core::kMaxBurstBytes) return Written::kFull;
   const std::optional<uint16_t> buffer = take_buffer(burst.bytes);
@@ -104,6 +107,19 @@ PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
   m.written.store(++written_);
   if (m.asleep.load() == 0) return Written::kYes;
   return m.asleep.exchange(0) != 0 ? Written::kYesToSleeper : Written::kYes;
+}
+
+// Only numbers of this side's own, which agree whatever the receiver writes. One that returns buffers which it did not
+// have reduces the number of those in use.
+void PipeWriter::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(lent_ == written_ - taken_back_);
+  size_t buffers = lent_;
+  for (size_t c = 0; c < free_.size(); ++c) {
+    MRC_INVARIANT(free_[c].empty() || pipe_place(free_[c].back()).size_class == c);
+    buffers += free_[c].size();
+  }
+  MRC_INVARIANT(buffers <= kPipeBufferCount);
 }
 
 std::unique_ptr<PipeReader> PipeReader::map(int fd) {
@@ -123,9 +139,17 @@ void PipeReader::give_back() {
   PipeMemory& m = *memory_.get();
   while (lent_count_ > 0) m.returns[returned_++ % kPipeRing] = lent_[--lent_count_];
   m.returned.store(returned_, std::memory_order_release);
+  check();
+}
+
+// As for PipeWriter.
+void PipeReader::check() const {
+  MRC_INVARIANT(lent_count_ <= kMaxLent);
+  MRC_INVARIANT(lent_count_ == read_ - returned_);
 }
 
 int PipeReader::read(core::RxBurst* out, int max) {
+  const Checked checked(this);
   if (broken_) return 0;
   PipeMemory& m = *memory_.get();
   const uint32_t ready = m.written.load(std::memory_order_acquire) - read_;

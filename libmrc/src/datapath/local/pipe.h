@@ -87,6 +87,7 @@ class PipeWriter {
   enum class Written : uint8_t { kYes, kYesToSleeper, kFull };
   Written write(const core::TxBurst& burst);
   bool broken() const { return broken_; }  // the receiver returned a buffer that it did not have
+  void check() const;
 
  private:
   PipeWriter() = default;
@@ -115,6 +116,7 @@ class PipeReader {
   // From now on the sender wakes this side with its next burst. True: a burst is queued already.
   bool fall_asleep();
   bool broken() const { return broken_; }  // the sender wrote an invalid entry
+  void check() const;
 
  private:
   PipeReader() = default;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "invariant.h"
+
 namespace mrc::datapath {
 
 namespace {
@@ -151,6 +153,7 @@ void Xsk::release() {
   for (const uint64_t address : lent_) fill_.next() = address;  // there is room: they were taken from it
   fill_.submit();
   lent_.clear();
+  check();
   if (fill_.needs_wakeup()) (void)::recvfrom(fd_.get(), nullptr, 0, MSG_DONTWAIT, nullptr, nullptr);
 }
 
@@ -194,6 +197,13 @@ void Xsk::flush(DatapathCounters* counters) {
     ++counters->tx_calls;
   }
   reclaim();
+  check();
+}
+
+void Xsk::check() const {
+  MRC_INVARIANT(joined_bytes_ <= kJoinBytes && lent_.size() <= kRing);
+  MRC_INVARIANT(free_.size() <= in_flight_.size());
+  MRC_INVARIANT(free_.empty() || in_flight_[free_.back()] == 0);
 }
 
 }  // namespace mrc::datapath

@@ -66,6 +66,7 @@ class Xsk final : public FrameSender {
   uint32_t parts_of_next(uint32_t* bytes) const;
   const uint8_t* join(uint32_t parts, uint32_t bytes);
   void reclaim();
+  void check() const;
 
   Fd fd_, room_;  // room_: of the same socket, to be waited on for room
   uint8_t* memory_ = nullptr;

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "invariant.h"
+
 namespace mrc::datapath {
 
 template <typename Entry>
@@ -22,6 +24,7 @@ class XskRing {
   // `offsets` is a xdp_ring_offset, `entries` a power of two. False: errno.
   template <typename Offsets>
   bool map(int fd, uint64_t page_offset, const Offsets& offsets, uint32_t entries) {
+    MRC_INVARIANT(entries > 0 && (entries & (entries - 1)) == 0);
     bytes_ = offsets.desc + entries * sizeof(Entry);
     void* p =
         ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, static_cast<off_t>(page_offset));
@@ -36,7 +39,7 @@ class XskRing {
     return true;
   }
 
-  // As the producer.
+  // As the producer. Not checked: the kernel may hand on an entry before it counts it as taken.
   uint32_t room() const { return size_ - left(); }
   Entry& next() { return entries_[ahead_++ & (size_ - 1)]; }
   void submit() { producer_->store(ahead_, std::memory_order_release); }
@@ -52,6 +55,7 @@ class XskRing {
   uint32_t waiting() const { return producer_->load(std::memory_order_acquire) - ahead_; }
   const Entry& peek(uint32_t further) const { return entries_[(ahead_ + further) & (size_ - 1)]; }
   void done(uint32_t count) {
+    MRC_INVARIANT(count <= waiting());
     ahead_ += count;
     consumer_->store(ahead_, std::memory_order_release);
   }

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "datapath/udp/group_sockets.h"
+#include "invariant.h"
 
 namespace mrc::datapath {
 
@@ -56,6 +57,7 @@ void UdpTransmitter::prepare(const wire::Flow& flow, const IpAddress& to, uint32
 }
 
 bool UdpTransmitter::send(const core::TxBurst& burst, DatapathCounters* counters) {
+  const Checked checked(this);
   assert(sockets_.has(burst.ev_index) && planes_.has(burst.plane));
   Plane& plane = planes_[burst.plane];
   if (blocked_.contains(burst.plane) || (has_rest_.contains(burst.plane) && !flush_rest(burst.plane, counters))) {
@@ -159,6 +161,8 @@ UdpTransmitter::Sent UdpTransmitter::send_one(int fd, const iovec* iov, uint32_t
 PlaneSet UdpTransmitter::planes_with_room(DatapathCounters* counters) {
   blocked_.poll();
   for (const PlaneId p : has_rest_ - blocked_.planes()) flush_rest(p, counters);
+  MRC_INVARIANT(blocked_.planes().contains_all(has_rest_));
+  check();
   return planes_.ids() - blocked_.planes();
 }
 
@@ -192,6 +196,15 @@ bool UdpTransmitter::flush_rest(PlaneId id, DatapathCounters* counters) {
   rest.drop(sent);
   blocked_.block(id, plane.rest_fd);
   return false;
+}
+
+void UdpTransmitter::check() const {
+  if constexpr (!kCheckInvariants) return;
+  for (const PlaneId p : has_rest_) {
+    MRC_INVARIANT(planes_.has(p));
+    const Plane& plane = planes_[p];
+    MRC_INVARIANT(plane.rest.plane() == p && plane.rest.bytes() > 0 && plane.rest_fd >= 0);
+  }
 }
 
 }  // namespace mrc::datapath

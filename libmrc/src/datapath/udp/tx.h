@@ -42,6 +42,7 @@ class UdpTransmitter {
 
   // See Datapath::take_too_long().
   std::optional<Datapath::TooLong> take_too_long() { return errors_.take_too_long(); }
+  void check() const;
 
  private:
   struct Plane {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "datapath/mem/mem_datapath.h"
+#include "invariant.h"
 
 namespace mrc::device {
 namespace {
@@ -47,6 +48,14 @@ TEST_F(HeldBurstsTest, are_sent_as_their_planes_have_room) {
   EXPECT_TRUE(held_.planes().empty());
   EXPECT_EQ(arrived(), "second");
   EXPECT_EQ(arrived(), "");
+}
+
+TEST_F(HeldBurstsTest, there_is_one_for_each_plane_at_most) {
+  hold(0_plane, "first");
+  hold(1_plane, "other");
+  if (kCheckInvariants) {
+    EXPECT_DEATH(hold(0_plane, "second"), "!planes_.contains");
+  }
 }
 
 }  // namespace
