@@ -45,13 +45,15 @@ class EarlyPayloadPool {
   size_t kept() const { return free_.size(); }
   // Of empty places. Throws std::bad_alloc.
   Window take_window(size_t places) {
-    if (windows_.empty() || windows_.back().size() != places) {
-      windows_.reserve(kMaxWindowsKept);
-      return Window(places);
+    for (Window& kept : windows_) {
+      if (kept.size() != places) continue;
+      std::swap(kept, windows_.back());
+      Window last = std::move(windows_.back());
+      windows_.pop_back();
+      return last;
     }
-    Window last = std::move(windows_.back());
-    windows_.pop_back();
-    return last;
+    windows_.reserve(kMaxWindowsKept);
+    return Window(places);
   }
   void give_window(Window window) {
     if (windows_.size() < kMaxWindowsKept) windows_.push_back(std::move(window));
@@ -116,7 +118,7 @@ class EarlyPayloads {
 
  private:
   EarlyPayloadPool& pool_;
-  EarlyPayloadPool::Window waiting_;  // without places while nothing waits
+  EarlyPayloadPool::Window waiting_;  // without places after the last one was taken
   uint32_t count_ = 0;
   bool enabled_ = false;
   mutable InvariantPace pace_;

@@ -94,6 +94,16 @@ TEST_F(EarlyPayloadsTest, places_are_the_pools_while_nothing_waits) {
   EXPECT_EQ(pool_.windows_kept(), 1u);
 }
 
+TEST_F(EarlyPayloadsTest, the_pool_finds_a_window_of_the_size_among_others) {
+  for (const size_t places : {kWindow, 2 * kWindow, kWindow}) pool_.give_window(EarlyPayloadPool::Window(places));
+  EXPECT_EQ(pool_.take_window(2 * kWindow).size(), 2 * kWindow);
+  EXPECT_EQ(pool_.windows_kept(), 2u);
+  EXPECT_EQ(pool_.take_window(2 * kWindow).size(), 2 * kWindow);
+  EXPECT_EQ(pool_.windows_kept(), 2u);
+  EXPECT_EQ(pool_.take_window(kWindow).size(), kWindow);
+  EXPECT_EQ(pool_.windows_kept(), 1u);
+}
+
 TEST_F(EarlyPayloadsTest, the_pool_keeps_few_windows) {
   for (size_t i = 0; i <= EarlyPayloadPool::kMaxWindowsKept; ++i) pool_.give_window(EarlyPayloadPool::Window(kWindow));
   EXPECT_EQ(pool_.windows_kept(), EarlyPayloadPool::kMaxWindowsKept);
