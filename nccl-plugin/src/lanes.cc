@@ -126,6 +126,7 @@ Status Lanes::connect_lane(Lane& lane, const SetupMessage& peer, const LaneInfo&
   ibv_qp_attr verbs{};
   verbs.qp_state = IBV_QPS_RTR;
   verbs.path_mtu = static_cast<ibv_mtu>(std::min(device.mtu, member.mtu));
+  lane.mtu = 128u << verbs.path_mtu;
   verbs.dest_qp_num = remote.qpn;
   verbs.rq_psn = remote.psn;
   verbs.ah_attr.is_global = 1;

@@ -28,6 +28,7 @@ struct Lane {
   uint8_t remote_member = 0;  // and of the peer
   uint32_t qpn = 0;
   uint32_t psn = 0;
+  uint32_t mtu = 0;        // payload of a full packet, in bytes
   uint32_t in_flight = 0;  // work requests that occupy a slot of the send queue
 };
 

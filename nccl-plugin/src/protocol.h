@@ -10,7 +10,7 @@
 // immediate on every queue pair (lane) that carried a part of the row. The immediate gives the row's place; it, or
 // a size record, contains the sizes:
 //
-//   bits 31..24 place   bit 23: 0   bits 22..0: bytes of the one message, which this very write carried
+//   bits 31..24 place   bit 23: 0   bits 22..0: bytes of the one message, all on this lane
 //   bits 31..24 place   bit 23: 1   bits  7..0: lanes that end this row, each by such an immediate; one of these writes
 //                                   carried the row's sizes (8 words of 64 bit) to the receiver's size records
 //

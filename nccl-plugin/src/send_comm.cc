@@ -230,12 +230,15 @@ ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64
     add(Work::kSend, IBV_WR_RDMA_WRITE, message.data + offset + at, std::min(kLargestWrite, size - at),
         message.memory->lkey(lane.member), message.slot->addr + offset + at, message.slot->keys[lane.remote_member]);
   const uint32_t place = place_of(row_);
+  // A full packet with an immediate is longer than those before it, and would have to leave in a burst of its own: of
+  // 128 KiB, the size of NCCL's messages between two ranks, in a fourth one. A packet without data leaves with them.
+  const bool ends_full = size > lane.mtu && size % lane.mtu == 0;
   if (record) {
     add(Work::kRecord, IBV_WR_RDMA_WRITE_WITH_IMM, reinterpret_cast<uint64_t>(&records_[place]), sizeof(SizeRecord),
         records_memory_->lkey(lane.member), remote_control_.addr + place * sizeof(SizeRecord),
         remote_control_.keys[lane.remote_member]);
     record_busy_.set(place);
-  } else if (last && n == 0) {
+  } else if (last && (n == 0 || ends_full)) {
     add(Work::kSend, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0, remote_control_.addr,
         remote_control_.keys[lane.remote_member]);
   }
