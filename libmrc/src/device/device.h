@@ -223,7 +223,7 @@ class Device final : private core::Sink, private HelperWork {
   int serve() override ABSL_LOCKS_EXCLUDED(device_lock);
   void going_to_sleep() override ABSL_LOCKS_EXCLUDED(device_lock);
   void woke_up() override ABSL_LOCKS_EXCLUDED(device_lock);
-  void answer() override ABSL_LOCKS_EXCLUDED(device_lock);
+  void serve_requests() override ABSL_LOCKS_EXCLUDED(device_lock);
   void links_changed() override ABSL_LOCKS_EXCLUDED(device_lock);
 
   const DeviceFacts facts_;

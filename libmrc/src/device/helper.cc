@@ -27,7 +27,7 @@ timespec timespec_of(int64_t ns) {
 }  // namespace
 
 bool helper_parks(const HelperView& view, const HelperTiming& timing) {
-  if (view.stood_in || view.now - view.last_stood_in < timing.park) return !view.for_other;
+  if (view.stand_in_sleeps || view.now - view.last_stand_in_sleep < timing.park) return !view.other_thread_waits;
   if (view.armed || view.now - view.last_armed < timing.park) return false;
   return view.now - view.last_poll < timing.idle;
 }
@@ -92,9 +92,9 @@ HelperView Helper::view() const {
   v.armed = armed_.load() > 0;
   v.last_armed = Instant::from_ns(last_armed_.load(std::memory_order_relaxed));
   v.last_poll = Instant::from_ns(last_poll_.load(std::memory_order_relaxed));
-  v.stood_in = stand_in_.active.load();
-  v.last_stood_in = Instant::from_ns(stand_in_.last.load(std::memory_order_relaxed));
-  v.for_other = stand_in_.others.load() > 0 || armed_.load() > stand_in_.armed.load(std::memory_order_relaxed);
+  v.stand_in_sleeps = stand_in_.active.load();
+  v.last_stand_in_sleep = Instant::from_ns(stand_in_.last.load(std::memory_order_relaxed));
+  v.other_thread_waits = stand_in_.others.load() > 0 || armed_.load() > stand_in_.armed.load(std::memory_order_relaxed);
   v.now = clock_now();
   return v;
 }
@@ -107,7 +107,7 @@ void Helper::wait(size_t first, size_t last, const timespec* max) {
     uint64_t written;
     [[maybe_unused]] const ssize_t got = ::read(event_.get(), &written, sizeof written);
   }
-  if (((fds_[kAsk].revents | fds_[kDaemon].revents | fds_[kShards].revents) & POLLIN) != 0) work_->answer();
+  if (((fds_[kAsk].revents | fds_[kDaemon].revents | fds_[kShards].revents) & POLLIN) != 0) work_->serve_requests();
   if ((fds_[kLinks].revents & POLLIN) != 0) work_->links_changed();
 }
 
@@ -117,7 +117,7 @@ void Helper::park(Duration nap) {
   if (stand_in_.active.load()) nap_.disarm();
   parked_.store(true);
   const HelperView v = view();
-  if (!v.stood_in) nap_.set(v.now, nap);
+  if (!v.stand_in_sleeps) nap_.set(v.now, nap);
   if (!must_serve(v) && !stopping_.load()) wait(kNap, kTimer, nullptr);
   parked_.store(false);
 }
@@ -174,11 +174,11 @@ int Helper::serve(Instant since) {
 }
 
 void Helper::run() {
-  int serves = 0;
+  int rounds = 0;
   Duration nap = timing_.park;
   while (!stopping_.load()) {
     constexpr timespec kNow{};
-    if (++serves % kServesPerLook == 0) wait(kEvent, kTimer, &kNow);
+    if (++rounds % kRoundsPerRequestCheck == 0) wait(kEvent, kTimer, &kNow);
     const HelperView v = view();
     const int moved = helper_parks(v, timing_) ? HelperWork::kBusy : serve(v.now);
     if (moved == HelperWork::kBusy) {  // the application makes progress, or did recently

@@ -43,12 +43,13 @@ struct HelperTiming {
 
 struct HelperView {
   Instant now;
-  Instant last_poll;       // by the application
-  Instant last_armed;      // a CQ was armed or found armed
-  Instant last_stood_in;   // a stand-in slept
-  bool stood_in = false;   // one sleeps
-  bool armed = false;      // a CQ is
-  bool for_other = false;  // another thread waits, or more CQs are armed than those of the stand-in, or of the last one
+  Instant last_poll;             // by the application
+  Instant last_armed;            // a CQ was armed or found armed
+  Instant last_stand_in_sleep;   // its end
+  bool stand_in_sleeps = false;  // now
+  bool armed = false;            // a CQ is
+  // One that does not stand in, or more CQs are armed than those of the stand-in, or of the last one.
+  bool other_thread_waits = false;
 };
 
 // Decides whether the helper parks now.
@@ -64,7 +65,7 @@ class HelperWork {
   virtual void going_to_sleep() = 0;
   virtual void woke_up() = 0;
   // `ask`, `daemon` or `shards` is readable: a tool, the daemon or another engine has a request. Must not block.
-  virtual void answer() = 0;
+  virtual void serve_requests() = 0;
   // `links` is readable: the kernel has notifications about network interfaces.
   virtual void links_changed() = 0;
 
@@ -114,7 +115,7 @@ class Helper {
   Fd event_;
   Nap nap_;
   enum : size_t { kNap, kEvent, kAsk, kLinks, kDaemon, kShards, kTimer };
-  static constexpr int kServesPerLook = 1024;  // interval at which a helper that never sleeps checks for requests
+  static constexpr int kRoundsPerRequestCheck = 1024;  // of a helper that never sleeps
   static constexpr size_t kMaxDatapathFds = 8;
   std::vector<pollfd> fds_;  // our own, then the datapath's
   std::atomic<int64_t> last_poll_{kLongAgoNs};

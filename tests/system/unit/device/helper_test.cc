@@ -35,7 +35,7 @@ struct Work final : HelperWork {
     ++sleeps;
   }
   void woke_up() override {}
-  void answer() override {
+  void serve_requests() override {
     uint64_t count = 0;
     if (::read(ask, &count, sizeof count) > 0) ++answers;
   }
