@@ -70,7 +70,7 @@ int Device::wait_in_place_of_helper(const Helper::StandIn& stand_in, pollfd* fds
     explicit Sleep(Device* d) : device(d) {
       const DeviceLock lock(device->mutex_);
       until = device->fall_asleep();
-      device->helper_.set_wake(device->now(), device->progress_.sleep().others() ? until : Instant::never());
+      device->helper_.set_wake(device->now(), device->progress_.sleep().both_sleep() ? until : Instant::never());
     }
     ~Sleep() { device->woke_up(); }
     Device* const device;

@@ -82,8 +82,8 @@ void Helper::wake_parked() {
 // A timer that is set already and expires earlier stays: one early wake-up costs less than a system call for each
 // sleep.
 void Helper::set_wake(Instant now, Instant at) {
-  if (timer_.get() < 0 || (timer_at_ > now.ns() && timer_at_ <= at.ns())) return;
-  timer_at_ = at.ns();
+  if (timer_.get() < 0 || (timer_at_ > now && timer_at_ <= at)) return;
+  timer_at_ = at;
   set_timer(timer_.get(), at);
 }
 

@@ -130,7 +130,7 @@ class Helper {
     std::atomic<int64_t> last{kLongAgoNs};  // when it slept
     std::atomic<int> others{0};             // threads that wait and do not stand in
   } stand_in_;
-  int64_t timer_at_ = INT64_MAX;  // device lock
+  Instant timer_at_ = Instant::never();  // device lock
   std::atomic<bool> stopping_{false};
   std::atomic<bool> serving_{false};  // from start() to stop()
   std::thread thread_;
