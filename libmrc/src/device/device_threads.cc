@@ -64,8 +64,7 @@ void Device::woke_up() {
 
 // The call that waits takes the time, for which the timer would cost another one. The timer is for an earlier time that
 // the application's calls set meanwhile.
-int Device::wait_in_place_of_helper(const Helper::StandIn& stand_in, pollfd* fds, size_t n, const timespec* max,
-                                    bool* work) {
+int Device::wait_in_place_of_helper(const StandIn& stand_in, pollfd* fds, size_t n, const timespec* max, bool* work) {
   struct Sleep {
     explicit Sleep(Device* d) : device(d) {
       const DeviceLock lock(device->mutex_);

@@ -31,6 +31,7 @@
 
 #include "base/time.h"
 #include "device/nap.h"
+#include "device/stand_in.h"
 #include "fd.h"
 
 namespace mrc::device {
@@ -90,21 +91,16 @@ class Helper {
     if (parked_.load(std::memory_order_relaxed)) nap_.push(now);
   }
   void count_armed(int delta);
-  bool armed() const { return armed_.load() > 0; }
+  bool armed() const { return armed_cqs_.load() > 0; }
   // Sets the time at which the sleeping helper wakes at the latest; device lock held.
   void set_wake(Instant now, Instant at);
 
-  // A thread of the application that sleeps in place of the helper.
-  class StandIn;
-
  private:
+  friend class StandIn;
   void run();
   int serve(Instant since);
   void park(Duration nap);
   bool must_serve(const HelperView& view) const { return view.armed && !helper_parks(view, timing_); }
-  bool begin_stand_in(int armed);
-  void end_stand_in();
-  void count_other(int by);
   void wake_parked();
   void wait(size_t first, size_t last, const timespec* max);
   HelperView view() const;
@@ -120,44 +116,13 @@ class Helper {
   std::vector<pollfd> fds_;  // our own, then the datapath's
   std::atomic<int64_t> last_poll_{kLongAgoNs};
   std::atomic<int64_t> last_armed_{kLongAgoNs};
-  std::atomic<int> armed_{0};
+  std::atomic<int> armed_cqs_{0};
   std::atomic<bool> parked_{false};
-  // Of the stand-in, or the last one.
-  struct StandInState {
-    std::atomic<bool> active{false};
-    std::atomic<int> armed{0};  // CQs that it waits for
-    std::atomic<const void*> thread{nullptr};
-    std::atomic<int64_t> last{kLongAgoNs};  // when it slept
-    std::atomic<int> others{0};             // threads that wait and do not stand in
-  } stand_in_;
+  StandInState stand_in_{armed_cqs_};
   Instant timer_at_ = Instant::never();  // device lock
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> serving_{false};  // from start() to stop()
+  std::atomic<bool> started_{false};  // from start() to stop()
   std::thread thread_;
-};
-
-// Sleeps on descriptors of its own and on the helper's. Any thread; not a cancellation point but for wait().
-class Helper::StandIn {
- public:
-  // For wait() with `n` descriptors. `armed`: the armed CQs that only this thread waits for.
-  StandIn(Helper* helper, size_t n, int armed)
-      : helper_(*helper), stands_in_(n <= kMaxFds && helper->begin_stand_in(armed)) {
-    if (!stands_in_) helper_.count_other(1);
-  }
-  ~StandIn() { stands_in_ ? helper_.end_stand_in() : helper_.count_other(-1); }
-  StandIn(const StandIn&) = delete;
-  StandIn& operator=(const StandIn&) = delete;
-
-  // False: there is no helper, another thread waits or may wait for a CQ, or there is nothing to sleep on. The helper
-  // serves.
-  explicit operator bool() const { return stands_in_; }
-  // As ppoll(2), until `until` at the latest; `work`: the device has some, or it is that late.
-  int wait(pollfd* fds, size_t n, const timespec* max, Instant until, bool* work) const;
-  static constexpr size_t kMaxFds = 4;
-
- private:
-  Helper& helper_;
-  const bool stands_in_;
 };
 
 }  // namespace mrc::device
