@@ -1,8 +1,17 @@
 // The helper thread: makes progress while the application does not (spec/clients.md rule 1; spec/architecture.md,
 // decision 8).
 //
-// Serving, it sleeps on the datapath's descriptors and the engine's timer, and makes progress when one of them is due.
-// Parked, it leaves them to the application and sleeps on a nap timer. The first row that applies decides:
+//   state    event (the descriptor that wakes the helper)                         next state
+//   serves   no work for `spin`                                                   asleep
+//            it is to park, see below, or the application holds the lock          parked
+//   asleep   a packet (datapath), a deadline (timer)                              serves
+//   parked   the nap ends (nap), a CQ is armed or another thread waits (event)    serves, or parks again
+//            a poll, the end of a stand-in (none: they extend the nap)            parked
+//   each     a request, which is served (ask, links, daemon, shards)              the same
+//            stop() (event)                                                       ended
+//
+// Datapath and timer also wake the stand-in, a thread of the application that waits in place of the helper
+// (stand_in.h). Whether the helper is to park, the first row that applies decides:
 //
 //   a stand-in sleeps, or slept within `park`   parks; serves while another thread waits, or a CQ that one may wait for
 //                                               is armed
@@ -11,15 +20,9 @@
 //                                               cost a wake-up
 //   none of these                               serves
 //
-// A nap lasts `park`, and up to four times that while the polling continues. Polls push it ahead when it is about to
-// expire: to look itself, the helper would take the processor from the polling thread (2 % of the round trips of a
-// ping-pong on two cores). A push costs up to 10 us in a virtual machine, so there is one for each nap. The helper
-// takes over `idle` and four times `park` after the last poll at the latest. `idle` covers the time for which a polling
-// thread may wait for a processor: with 100 us four ranks on two cores lost a seventh of their bandwidth, eight a
-// third.
-//
-// A stand-in (StandIn) is a thread that waits in a call of this library on the same descriptors, so that a packet costs
-// one wake-up and not two. It must come back, so while one sleeps there need not be a nap.
+// The helper takes over `idle` and four times `park`, the longest nap (nap.h), after the last poll at the latest.
+// `idle` covers the time for which a polling thread may wait for a processor: with 100 us four ranks on two cores lost
+// a seventh of their bandwidth, eight a third.
 #pragma once
 
 #include <poll.h>
@@ -100,6 +103,7 @@ class Helper {
   void run();
   int serve(Instant since);
   void park(Duration nap);
+  // Not even sleep while parked. Without an armed CQ it may: it parks because the application holds the lock, too.
   bool must_serve(const HelperView& view) const { return view.armed && !helper_parks(view, timing_); }
   void wake_parked();
   void wait(size_t first, size_t last, const timespec* max);
@@ -114,8 +118,12 @@ class Helper {
   static constexpr int kRoundsPerRequestCheck = 1024;  // of a helper that never sleeps
   static constexpr size_t kMaxDatapathFds = 8;
   std::vector<pollfd> fds_;  // our own, then the datapath's
+  // Relaxed: because of an old time the helper parks or serves once too often.
   std::atomic<int64_t> last_poll_{kLongAgoNs};
   std::atomic<int64_t> last_armed_{kLongAgoNs};
+  // Sequentially consistent, as are others_ and sleeps_ of StandInState. The helper sets parked_ and then reads these
+  // three, another thread changes one of the three and then reads parked_. So either the helper sees the change
+  // before it sleeps, or the thread sees the helper parked, and wakes it or extends its nap.
   std::atomic<int> armed_cqs_{0};
   std::atomic<bool> parked_{false};
   StandInState stand_in_{armed_cqs_};

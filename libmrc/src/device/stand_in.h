@@ -46,7 +46,9 @@ class StandInState {
   const std::atomic<int>& armed_cqs_;
   std::atomic<int> others_{0};
   std::atomic<bool> sleeps_{false};
-  // Of the stand-in, or the last one. A thread compares thread_ only with itself, so it needs no order.
+  // Of the stand-in, or the last one. Relaxed: while the helper sees own_cqs_ of the last one, it parks or serves
+  // beside one that makes progress for all; a thread compares thread_ only with its own mark, which no other thread
+  // stores.
   std::atomic<int> own_cqs_{0};
   std::atomic<const void*> thread_{nullptr};
   std::atomic<int64_t> last_sleep_{kLongAgoNs};  // stored before the end: a helper that sees the end sees its time
