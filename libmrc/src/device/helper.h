@@ -103,7 +103,7 @@ class Helper {
   void run();
   int serve(Instant since);
   void park(Duration nap);
-  // Not even sleep while parked. Without an armed CQ it may: it parks because the application holds the lock, too.
+  // Whether it must not sleep though it parks. Without an armed CQ it may: the application holds the lock.
   bool must_serve(const HelperView& view) const { return view.armed && !helper_parks(view, timing_); }
   void wake_parked();
   void wait(size_t first, size_t last, const timespec* max);
@@ -118,7 +118,7 @@ class Helper {
   static constexpr int kRoundsPerRequestCheck = 1024;  // of a helper that never sleeps
   static constexpr size_t kMaxDatapathFds = 8;
   std::vector<pollfd> fds_;  // our own, then the datapath's
-  // Relaxed: because of an old time the helper parks or serves once too often.
+  // Relaxed: an old time makes the helper park or serve once too often.
   std::atomic<int64_t> last_poll_{kLongAgoNs};
   std::atomic<int64_t> last_armed_{kLongAgoNs};
   // Sequentially consistent, as are others_ and sleeps_ of StandInState. The helper sets parked_ and then reads these

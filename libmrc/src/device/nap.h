@@ -29,6 +29,8 @@ class Nap {
  private:
   Fd timer_;
   Duration park_;
+  // Relaxed: threads that push at once set about the same nap. disarm() stores end_ after it has disarmed the timer:
+  // otherwise a nap that another thread sets in between would seem to run.
   std::atomic<int64_t> end_{0}, length_{0};
 };
 

@@ -40,15 +40,13 @@ class StandInState {
   bool is_calling_thread() const;  // stands in, or was the last one to do so
 
  private:
-  // begin() looks for other threads before it sets sleeps_. One that starts to wait in between wakes the helper, as one
-  // that starts later does, and the helper sees it here. Helper::parked_ has the order between these two and the
-  // helper.
+  // begin() looks for other threads before it sets sleeps_. A thread that starts to wait in between wakes the helper,
+  // as a later one does, and the helper sees it here: Helper::parked_ has the order.
   const std::atomic<int>& armed_cqs_;
   std::atomic<int> others_{0};
   std::atomic<bool> sleeps_{false};
-  // Of the stand-in, or the last one. Relaxed: while the helper sees own_cqs_ of the last one, it parks or serves
-  // beside one that makes progress for all; a thread compares thread_ only with its own mark, which no other thread
-  // stores.
+  // Of the stand-in, or the last one. Relaxed: as long as the helper reads an old own_cqs_, the stand-in makes progress
+  // for all. A thread compares thread_ only with its own mark, which no other thread stores.
   std::atomic<int> own_cqs_{0};
   std::atomic<const void*> thread_{nullptr};
   std::atomic<int64_t> last_sleep_{kLongAgoNs};  // stored before the end: a helper that sees the end sees its time
