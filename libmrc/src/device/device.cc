@@ -64,7 +64,7 @@ int Device::wait(pollfd* fds, size_t n, const timespec* max, int armed) {
   bool work = false;
   int ready;
   {
-    const Helper::StandIn stand_in(&helper_, n, armed);
+    const StandIn stand_in(&helper_, n, armed);
     ready = stand_in ? wait_in_place_of_helper(stand_in, fds, n, max, &work) : ::ppoll(fds, n, max, nullptr);
   }
   if (work) try_progress();

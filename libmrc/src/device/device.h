@@ -200,7 +200,7 @@ class Device final : private core::Sink, private HelperWork {
   void linger() ABSL_LOCKS_EXCLUDED(device_lock);
   int wait_fds(WaitFds* fds) ABSL_LOCKS_EXCLUDED(device_lock);       // how many there are
   Instant fall_asleep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);  // until this time
-  int wait_in_place_of_helper(const Helper::StandIn& stand_in, pollfd* fds, size_t n, const timespec* max, bool* work)
+  int wait_in_place_of_helper(const StandIn& stand_in, pollfd* fds, size_t n, const timespec* max, bool* work)
       ABSL_LOCKS_EXCLUDED(device_lock);
   void take_ev_report(const ctl::EvChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void take_shard_reports() ABSL_LOCKS_EXCLUDED(device_lock);
@@ -223,7 +223,7 @@ class Device final : private core::Sink, private HelperWork {
   int serve() override ABSL_LOCKS_EXCLUDED(device_lock);
   void going_to_sleep() override ABSL_LOCKS_EXCLUDED(device_lock);
   void woke_up() override ABSL_LOCKS_EXCLUDED(device_lock);
-  void answer() override ABSL_LOCKS_EXCLUDED(device_lock);
+  void serve_requests() override ABSL_LOCKS_EXCLUDED(device_lock);
   void links_changed() override ABSL_LOCKS_EXCLUDED(device_lock);
 
   const DeviceFacts facts_;

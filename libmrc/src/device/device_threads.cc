@@ -62,15 +62,14 @@ void Device::woke_up() {
   if (progress_.sleep().finish(now())) engine_.datapath->after_wait();
 }
 
-// The call that waits takes the time, for which the timer would cost another one. The timer is for an earlier time that
-// the application's calls set meanwhile.
-int Device::wait_in_place_of_helper(const Helper::StandIn& stand_in, pollfd* fds, size_t n, const timespec* max,
-                                    bool* work) {
+// ppoll() takes the time: the timer would cost another system call. It is for the helper, where that sleeps still, and
+// for an earlier time that the application's calls set meanwhile.
+int Device::wait_in_place_of_helper(const StandIn& stand_in, pollfd* fds, size_t n, const timespec* max, bool* work) {
   struct Sleep {
     explicit Sleep(Device* d) : device(d) {
       const DeviceLock lock(device->mutex_);
       until = device->fall_asleep();
-      device->helper_.set_wake(device->now(), device->progress_.sleep().others() ? until : Instant::never());
+      device->helper_.set_wake(device->now(), device->progress_.sleep().both_sleep() ? until : Instant::never());
     }
     ~Sleep() { device->woke_up(); }
     Device* const device;

@@ -6,28 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <system_error>
-#include <tuple>
 
 #include "device/clock.h"
 #include "device/signals.h"
-#include "thread_mark.h"
 #include "uncancelled.h"
 
 namespace mrc::device {
 
-namespace {
-
-timespec timespec_of(int64_t ns) {
-  return {ns / 1000000000, ns % 1000000000};
-}
-
-}  // namespace
-
 bool helper_parks(const HelperView& view, const HelperTiming& timing) {
-  if (view.stood_in || view.now - view.last_stood_in < timing.park) return !view.for_other;
+  if (view.stand_in_sleeps || view.now - view.last_stand_in_sleep < timing.park) return !view.other_thread_waits;
   if (view.armed || view.now - view.last_armed < timing.park) return false;
   return view.now - view.last_poll < timing.idle;
 }
@@ -49,14 +38,14 @@ bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vect
   } catch (const std::system_error& e) {
     errno = e.code().value();
   }
-  serving_.store(thread_.joinable());
+  started_.store(thread_.joinable());
   return thread_.joinable();
 }
 
 void Helper::stop() {
   if (!thread_.joinable()) return;
   const environment::Uncancelled now;
-  serving_.store(false);
+  started_.store(false);
   stopping_.store(true);
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
@@ -65,11 +54,10 @@ void Helper::stop() {
 
 void Helper::count_armed(int delta) {
   last_armed_.store(clock_now().ns(), std::memory_order_relaxed);
-  // Either this sees the helper parked, or the helper, which checks again after setting the flag, sees the CQ armed.
-  armed_.fetch_add(delta);
+  armed_cqs_.fetch_add(delta);
   if (delta < 0) return;
   // A stand-in arms before each of its waits; a nap ends if it does not come back.
-  if (stand_in_.thread.load(std::memory_order_relaxed) == environment::thread_mark() && !must_serve(view())) return;
+  if (stand_in_.is_calling_thread() && !must_serve(view())) return;
   wake_parked();
 }
 
@@ -82,19 +70,19 @@ void Helper::wake_parked() {
 // A timer that is set already and expires earlier stays: one early wake-up costs less than a system call for each
 // sleep.
 void Helper::set_wake(Instant now, Instant at) {
-  if (timer_.get() < 0 || (timer_at_ > now.ns() && timer_at_ <= at.ns())) return;
-  timer_at_ = at.ns();
+  if (timer_.get() < 0 || (timer_at_ > now && timer_at_ <= at)) return;
+  timer_at_ = at;
   set_timer(timer_.get(), at);
 }
 
 HelperView Helper::view() const {
   HelperView v;
-  v.armed = armed_.load() > 0;
+  v.armed = armed_cqs_.load() > 0;
   v.last_armed = Instant::from_ns(last_armed_.load(std::memory_order_relaxed));
   v.last_poll = Instant::from_ns(last_poll_.load(std::memory_order_relaxed));
-  v.stood_in = stand_in_.active.load();
-  v.last_stood_in = Instant::from_ns(stand_in_.last.load(std::memory_order_relaxed));
-  v.for_other = stand_in_.others.load() > 0 || armed_.load() > stand_in_.armed.load(std::memory_order_relaxed);
+  v.stand_in_sleeps = stand_in_.sleeps();
+  v.last_stand_in_sleep = stand_in_.last_sleep();
+  v.other_thread_waits = stand_in_.other_thread_waits();
   v.now = clock_now();
   return v;
 }
@@ -107,63 +95,18 @@ void Helper::wait(size_t first, size_t last, const timespec* max) {
     uint64_t written;
     [[maybe_unused]] const ssize_t got = ::read(event_.get(), &written, sizeof written);
   }
-  if (((fds_[kAsk].revents | fds_[kDaemon].revents | fds_[kShards].revents) & POLLIN) != 0) work_->answer();
+  if (((fds_[kAsk].revents | fds_[kDaemon].revents | fds_[kShards].revents) & POLLIN) != 0) work_->serve_requests();
   if ((fds_[kLinks].revents & POLLIN) != 0) work_->links_changed();
 }
 
-// While a stand-in sleeps there is no nap: either its end sees the helper parked, and sets one, or this sees its end.
-// One that begins meanwhile may leave the end of the last nap, which wakes the helper once more.
+// One that begins to stand in after the first line leaves the end of the last nap, which wakes the helper once more.
 void Helper::park(Duration nap) {
-  if (stand_in_.active.load()) nap_.disarm();
+  if (stand_in_.sleeps()) nap_.disarm();
   parked_.store(true);
   const HelperView v = view();
-  if (!v.stood_in) nap_.set(v.now, nap);
+  if (!v.stand_in_sleeps) nap_.set(v.now, nap);
   if (!must_serve(v) && !stopping_.load()) wait(kNap, kTimer, nullptr);
   parked_.store(false);
-}
-
-bool Helper::begin_stand_in(int armed) {
-  const bool polled = fds_.size() <= kTimer + 1;
-  if (!serving_.load() || polled || stand_in_.others.load() > 0 || armed_.load() > armed) return false;
-  bool free = false;
-  if (!stand_in_.active.compare_exchange_strong(free, true)) return false;
-  // What another thread does from here on it tells the helper.
-  stand_in_.armed.store(armed, std::memory_order_relaxed);
-  stand_in_.thread.store(environment::thread_mark(), std::memory_order_relaxed);
-  return true;
-}
-
-void Helper::count_other(int by) {
-  stand_in_.others.fetch_add(by);
-  if (by > 0) wake_parked();
-}
-
-void Helper::end_stand_in() {
-  const Instant now = clock_now();
-  stand_in_.last.store(now.ns(), std::memory_order_relaxed);
-  stand_in_.active.store(false);
-  if (parked_.load()) nap_.push(now);
-}
-
-int Helper::StandIn::wait(pollfd* fds, size_t n, const timespec* max, Instant until, bool* work) const {
-  std::array<pollfd, kMaxFds + 1 + kMaxDatapathFds> all;  // with the timer
-  pollfd* const own = std::copy_n(fds, n, all.begin());
-  // The helper may be writing what its own wait returned.
-  pollfd* const end = std::transform(helper_.fds_.begin() + kTimer, helper_.fds_.end(), own, [](const pollfd& fd) {
-    return pollfd{fd.fd, POLLIN, 0};
-  });
-  const auto readable = [](const pollfd& fd) { return fd.revents != 0; };
-  timespec left;
-  const timespec* time = max;
-  if (until < Instant::never()) {
-    left = timespec_of(std::max<int64_t>((until - clock_now()).ns(), 0));
-    if (max == nullptr || std::tie(left.tv_sec, left.tv_nsec) < std::tie(max->tv_sec, max->tv_nsec)) time = &left;
-  }
-  const int ready = ::ppoll(all.data(), static_cast<nfds_t>(end - all.begin()), time, nullptr);
-  if (ready < 0) return ready;
-  std::copy_n(all.begin(), n, fds);
-  *work = std::any_of(own, end, readable) || (until < Instant::never() && clock_now() >= until);
-  return static_cast<int>(std::count_if(all.begin(), own, readable));
 }
 
 // Spins a little before it stops: packets arrive in trains.
@@ -174,11 +117,11 @@ int Helper::serve(Instant since) {
 }
 
 void Helper::run() {
-  int serves = 0;
+  int rounds = 0;
   Duration nap = timing_.park;
   while (!stopping_.load()) {
     constexpr timespec kNow{};
-    if (++serves % kServesPerLook == 0) wait(kEvent, kTimer, &kNow);
+    if (++rounds % kRoundsPerRequestCheck == 0) wait(kEvent, kTimer, &kNow);
     const HelperView v = view();
     const int moved = helper_parks(v, timing_) ? HelperWork::kBusy : serve(v.now);
     if (moved == HelperWork::kBusy) {  // the application makes progress, or did recently

@@ -1,8 +1,17 @@
 // The helper thread: makes progress while the application does not (spec/clients.md rule 1; spec/architecture.md,
 // decision 8).
 //
-// Serving, it sleeps on the datapath's descriptors and the engine's timer, and makes progress when one of them is due.
-// Parked, it leaves them to the application and sleeps on a nap timer. The first row that applies decides:
+//   state    event (the descriptor that wakes the helper)                         next state
+//   serves   no work for `spin`                                                   asleep
+//            it is to park, see below, or the application holds the lock          parked
+//   asleep   a packet (datapath), a deadline (timer)                              serves
+//   parked   the nap ends (nap), a CQ is armed or another thread waits (event)    serves, or parks again
+//            a poll, the end of a stand-in (none: they extend the nap)            parked
+//   each     a request, which is served (ask, links, daemon, shards)              the same
+//            stop() (event)                                                       ended
+//
+// Datapath and timer also wake the stand-in, a thread of the application that waits in place of the helper
+// (stand_in.h). Whether the helper is to park, the first row that applies decides:
 //
 //   a stand-in sleeps, or slept within `park`   parks; serves while another thread waits, or a CQ that one may wait for
 //                                               is armed
@@ -11,15 +20,9 @@
 //                                               cost a wake-up
 //   none of these                               serves
 //
-// A nap lasts `park`, and up to four times that while the polling continues. Polls push it ahead when it is about to
-// expire: to look itself, the helper would take the processor from the polling thread (2 % of the round trips of a
-// ping-pong on two cores). A push costs up to 10 us in a virtual machine, so there is one for each nap. The helper
-// takes over `idle` and four times `park` after the last poll at the latest. `idle` covers the time for which a polling
-// thread may wait for a processor: with 100 us four ranks on two cores lost a seventh of their bandwidth, eight a
-// third.
-//
-// A stand-in (StandIn) is a thread that waits in a call of this library on the same descriptors, so that a packet costs
-// one wake-up and not two. It must come back, so while one sleeps there need not be a nap.
+// The helper takes over `idle` and four times `park`, the longest nap (nap.h), after the last poll at the latest.
+// `idle` covers the time for which a polling thread may wait for a processor: with 100 us four ranks on two cores lost
+// a seventh of their bandwidth, eight a third.
 #pragma once
 
 #include <poll.h>
@@ -31,6 +34,7 @@
 
 #include "base/time.h"
 #include "device/nap.h"
+#include "device/stand_in.h"
 #include "fd.h"
 
 namespace mrc::device {
@@ -43,12 +47,13 @@ struct HelperTiming {
 
 struct HelperView {
   Instant now;
-  Instant last_poll;       // by the application
-  Instant last_armed;      // a CQ was armed or found armed
-  Instant last_stood_in;   // a stand-in slept
-  bool stood_in = false;   // one sleeps
-  bool armed = false;      // a CQ is
-  bool for_other = false;  // another thread waits, or more CQs are armed than those of the stand-in, or of the last one
+  Instant last_poll;             // by the application
+  Instant last_armed;            // a CQ was armed or found armed
+  Instant last_stand_in_sleep;   // its end
+  bool stand_in_sleeps = false;  // now
+  bool armed = false;            // a CQ is
+  // One that does not stand in, or more CQs are armed than those of the stand-in, or of the last one.
+  bool other_thread_waits = false;
 };
 
 // Decides whether the helper parks now.
@@ -64,7 +69,7 @@ class HelperWork {
   virtual void going_to_sleep() = 0;
   virtual void woke_up() = 0;
   // `ask`, `daemon` or `shards` is readable: a tool, the daemon or another engine has a request. Must not block.
-  virtual void answer() = 0;
+  virtual void serve_requests() = 0;
   // `links` is readable: the kernel has notifications about network interfaces.
   virtual void links_changed() = 0;
 
@@ -89,21 +94,17 @@ class Helper {
     if (parked_.load(std::memory_order_relaxed)) nap_.push(now);
   }
   void count_armed(int delta);
-  bool armed() const { return armed_.load() > 0; }
+  bool armed() const { return armed_cqs_.load() > 0; }
   // Sets the time at which the sleeping helper wakes at the latest; device lock held.
   void set_wake(Instant now, Instant at);
 
-  // A thread of the application that sleeps in place of the helper.
-  class StandIn;
-
  private:
+  friend class StandIn;
   void run();
   int serve(Instant since);
   void park(Duration nap);
+  // Whether it must not sleep though it parks. Without an armed CQ it may: the application holds the lock.
   bool must_serve(const HelperView& view) const { return view.armed && !helper_parks(view, timing_); }
-  bool begin_stand_in(int armed);
-  void end_stand_in();
-  void count_other(int by);
   void wake_parked();
   void wait(size_t first, size_t last, const timespec* max);
   HelperView view() const;
@@ -114,49 +115,22 @@ class Helper {
   Fd event_;
   Nap nap_;
   enum : size_t { kNap, kEvent, kAsk, kLinks, kDaemon, kShards, kTimer };
-  static constexpr int kServesPerLook = 1024;  // interval at which a helper that never sleeps checks for requests
+  static constexpr int kRoundsPerRequestCheck = 1024;  // of a helper that never sleeps
   static constexpr size_t kMaxDatapathFds = 8;
   std::vector<pollfd> fds_;  // our own, then the datapath's
+  // Relaxed: an old time makes the helper park or serve once too often.
   std::atomic<int64_t> last_poll_{kLongAgoNs};
   std::atomic<int64_t> last_armed_{kLongAgoNs};
-  std::atomic<int> armed_{0};
+  // Sequentially consistent, as are others_ and sleeps_ of StandInState. The helper sets parked_ and then reads these
+  // three, another thread changes one of the three and then reads parked_. So either the helper sees the change
+  // before it sleeps, or the thread sees the helper parked, and wakes it or extends its nap.
+  std::atomic<int> armed_cqs_{0};
   std::atomic<bool> parked_{false};
-  // Of the stand-in, or the last one.
-  struct StandInState {
-    std::atomic<bool> active{false};
-    std::atomic<int> armed{0};  // CQs that it waits for
-    std::atomic<const void*> thread{nullptr};
-    std::atomic<int64_t> last{kLongAgoNs};  // when it slept
-    std::atomic<int> others{0};             // threads that wait and do not stand in
-  } stand_in_;
-  int64_t timer_at_ = INT64_MAX;  // device lock
+  StandInState stand_in_{armed_cqs_};
+  Instant timer_at_ = Instant::never();  // device lock
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> serving_{false};  // from start() to stop()
+  std::atomic<bool> started_{false};  // from start() to stop()
   std::thread thread_;
-};
-
-// Sleeps on descriptors of its own and on the helper's. Any thread; not a cancellation point but for wait().
-class Helper::StandIn {
- public:
-  // For wait() with `n` descriptors. `armed`: the armed CQs that only this thread waits for.
-  StandIn(Helper* helper, size_t n, int armed)
-      : helper_(*helper), stands_in_(n <= kMaxFds && helper->begin_stand_in(armed)) {
-    if (!stands_in_) helper_.count_other(1);
-  }
-  ~StandIn() { stands_in_ ? helper_.end_stand_in() : helper_.count_other(-1); }
-  StandIn(const StandIn&) = delete;
-  StandIn& operator=(const StandIn&) = delete;
-
-  // False: there is no helper, another thread waits or may wait for a CQ, or there is nothing to sleep on. The helper
-  // serves.
-  explicit operator bool() const { return stands_in_; }
-  // As ppoll(2), until `until` at the latest; `work`: the device has some, or it is that late.
-  int wait(pollfd* fds, size_t n, const timespec* max, Instant until, bool* work) const;
-  static constexpr size_t kMaxFds = 4;
-
- private:
-  Helper& helper_;
-  const bool stands_in_;
 };
 
 }  // namespace mrc::device

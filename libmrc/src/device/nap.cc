@@ -36,7 +36,7 @@ void Nap::push(Instant now) {
 
 void Nap::disarm() {
   set_timer(fd(), Instant::never());
-  end_.store(kLongAgoNs, std::memory_order_relaxed);  // last: else a nap that another thread sets now seems to run
+  end_.store(kLongAgoNs, std::memory_order_relaxed);
 }
 
 }  // namespace mrc::device

@@ -127,7 +127,7 @@ std::string Device::qp_stats_text(const core::Qp* qp) {
 }
 
 // The helper thread must survive a lack of memory: mrcd and the tools ask again.
-void Device::answer() try {
+void Device::serve_requests() try {
   shared_.serve();
   take_shard_reports();
   publisher_.answer([this] {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 
 #include "base/time.h"
 #include "device/helper.h"
@@ -16,23 +15,23 @@ class SleepTime {
   explicit SleepTime(Helper* helper) : helper_(*helper) {}
 
   bool asleep() const { return wake_at_ != kAwake; }
-  bool others() const { return sleepers_ > 1; }
+  bool both_sleep() const { return sleepers_ > 1; }
   // The time that a sleep ends or has ended, if it was no interruption: no thread was to run before.
-  Instant end() const { return asleep() ? Instant::from_ns(wake_at_) : slept_until_; }
+  Instant end() const { return asleep() ? wake_at_ : slept_until_; }
 
   void begin(Instant until) {
     ++sleepers_;
-    wake_at_ = until.ns();
+    wake_at_ = until;
     check();
   }
   // False: the other one sleeps until the same time, and may not have seen the timer expire.
   bool finish(Instant now) {
     if (--sleepers_ > 0) {
-      helper_.set_wake(now, Instant::from_ns(wake_at_));
+      helper_.set_wake(now, wake_at_);
       check();
       return false;
     }
-    slept_until_ = std::min(Instant::from_ns(wake_at_), now);
+    slept_until_ = std::min(wake_at_, now);
     wake_at_ = kAwake;
     check();
     return true;
@@ -41,8 +40,8 @@ class SleepTime {
   // expected call: one system call at the first of many calls, and no wake-up of another thread.
   void advance(Instant now, Instant wanted) {
     const Instant at = std::max(wanted, now + kNextCall);
-    if (wanted.ns() >= wake_at_ || at.ns() >= wake_at_) return;
-    wake_at_ = at.ns();
+    if (wanted >= wake_at_ || at >= wake_at_) return;
+    wake_at_ = at;
     helper_.set_wake(now, at);
   }
   void forget() { wake_at_ = kAwake; }  // the helper has ended
@@ -52,13 +51,13 @@ class SleepTime {
   }
 
  private:
-  static constexpr int64_t kAwake = INT64_MIN;
+  static constexpr Instant kAwake = kLongAgo;  // neither thread sleeps, or the helper has ended
   static constexpr int kMaxSleepers = 2;
   static constexpr Duration kNextCall = Duration::microseconds(100);  // a polling application polls again within this
 
   Helper& helper_;
   Instant slept_until_ = kLongAgo;  // the helper, before it woke up
-  int64_t wake_at_ = kAwake;
+  Instant wake_at_ = kAwake;
   int sleepers_ = 0;
 };
 

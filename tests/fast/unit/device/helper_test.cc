@@ -16,7 +16,7 @@ HelperView view(Instant last_poll, Instant last_armed = kLongAgo, bool armed = f
   v.last_poll = last_poll;
   v.last_armed = last_armed;
   v.armed = armed;
-  v.last_stood_in = kLongAgo;
+  v.last_stand_in_sleep = kLongAgo;
   return v;
 }
 
@@ -41,22 +41,22 @@ TEST(HelperParks, poll_of_another_thread_a_moment_later_than_now) {
 }
 
 // A thread of the application sleeps on the sockets, for CQs that it has armed.
-TEST(HelperParks, stood_in__unless_a_cq_is_armed_for_another_thread) {
+TEST(HelperParks, stand_in_sleeps__unless_a_cq_is_armed_for_another_thread) {
   HelperView v = view(kLongAgo, kNow, true);
-  v.stood_in = true;
+  v.stand_in_sleeps = true;
   EXPECT_TRUE(helper_parks(v, kTiming));
-  v.for_other = true;
+  v.other_thread_waits = true;
   EXPECT_FALSE(helper_parks(v, kTiming));
 }
 
-TEST(HelperParks, stood_in_lately__both_sides_of_park) {
+TEST(HelperParks, stand_in_slept_lately__both_sides_of_park) {
   HelperView v = view(kLongAgo, kNow, true);
-  v.last_stood_in = kNow - kTiming.park + Duration::nanoseconds(1);
+  v.last_stand_in_sleep = kNow - kTiming.park + Duration::nanoseconds(1);
   EXPECT_TRUE(helper_parks(v, kTiming));
-  v.for_other = true;
+  v.other_thread_waits = true;
   EXPECT_FALSE(helper_parks(v, kTiming));
-  v.for_other = false;
-  v.last_stood_in = kNow - kTiming.park;
+  v.other_thread_waits = false;
+  v.last_stand_in_sleep = kNow - kTiming.park;
   EXPECT_FALSE(helper_parks(v, kTiming));
 }
 

@@ -28,9 +28,9 @@ TEST_F(SleepTimeTest, ends_with_the_time_or_an_earlier_wake_up) {
 
 TEST_F(SleepTimeTest, of_two_threads_ends_with_the_second) {
   sleep_.begin(at(500));
-  EXPECT_FALSE(sleep_.others());
+  EXPECT_FALSE(sleep_.both_sleep());
   sleep_.begin(at(600));
-  EXPECT_TRUE(sleep_.others());
+  EXPECT_TRUE(sleep_.both_sleep());
   EXPECT_FALSE(sleep_.finish(at(550)));
   EXPECT_EQ(sleep_.end(), at(600));
   EXPECT_TRUE(sleep_.finish(at(600)));

@@ -35,7 +35,7 @@ struct Work final : HelperWork {
     ++sleeps;
   }
   void woke_up() override {}
-  void answer() override {
+  void serve_requests() override {
     uint64_t count = 0;
     if (::read(ask, &count, sizeof count) > 0) ++answers;
   }
@@ -162,7 +162,7 @@ TEST_F(HelperTest, a_stand_in_sleeps_on_the_same_descriptors) {
   pollfd fds[2] = {{own, POLLIN, 0}, {-1, POLLIN, 0}};
   constexpr timespec kNoTime{};
   {
-    const Helper::StandIn stand_in(&helper, 2, 1);
+    const StandIn stand_in(&helper, 2, 1);
     ASSERT_TRUE(stand_in);
     helper.count_armed(1);
     bool has_work = true;
@@ -186,7 +186,7 @@ TEST_F(HelperTest, a_stand_in_is_woken_by_the_timer_of_the_engine) {
   const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
   helper.note_poll(clock_now());
   ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}));
-  const Helper::StandIn stand_in(&helper, 2, 0);
+  const StandIn stand_in(&helper, 2, 0);
   const Instant due = clock_now() + Duration::milliseconds(5);
   helper.set_wake(clock_now(), due);
   helper.set_wake(clock_now(), due + Duration::seconds(3600));  // the earlier time stays
@@ -210,7 +210,7 @@ TEST_F(HelperTest, a_stand_in_is_woken_by_the_timer_of_the_engine) {
 TEST_F(HelperTest, a_stand_in_has_work_when_it_is_late) {
   ASSERT_TRUE(helper.start(&work, kTiming, {work.fd}));
   const int own = ::eventfd(1, EFD_NONBLOCK);
-  const Helper::StandIn stand_in(&helper, 1, 0);
+  const StandIn stand_in(&helper, 1, 0);
   pollfd fds = {own, POLLIN, 0};
   constexpr timespec kNoTime{};
   for (const bool late : {false, true}) {
@@ -229,7 +229,7 @@ TEST_F(HelperTest, a_stand_in_has_work_when_it_is_late) {
 TEST_F(HelperTest, a_poll_beside_a_stand_in_does_not_wake_the_helper_at_once) {
   const HelperTiming timing{Duration::seconds(3600), Duration::seconds(1), Duration()};
   ASSERT_TRUE(helper.start(&work, timing, {work.fd}));
-  const Helper::StandIn stand_in(&helper, 0, 0);
+  const StandIn stand_in(&helper, 0, 0);
   signal();  // wakes the helper, if it sleeps already; it parks
   ::usleep(20000);
   const int before = sleeps_of_helper();
@@ -242,7 +242,7 @@ TEST_F(HelperTest, a_poll_beside_a_stand_in_does_not_wake_the_helper_at_once) {
 
 TEST_F(HelperTest, no_thread_stands_in_where_there_is_nothing_to_sleep_on) {
   ASSERT_TRUE(helper.start(&work, kTiming, {}));
-  EXPECT_FALSE(Helper::StandIn(&helper, 1, 0));
+  EXPECT_FALSE(StandIn(&helper, 1, 0));
 }
 
 // Both wait for packets: the one that is served must not leave the other one to the end of a nap.
@@ -252,39 +252,39 @@ TEST_F(HelperTest, serves_while_a_second_thread_waits) {
   ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}));
   helper.count_armed(1);
   {
-    const Helper::StandIn first(&helper, 1, 1);
+    const StandIn first(&helper, 1, 1);
     ASSERT_TRUE(first);
-    const Helper::StandIn too_many(&helper, Helper::StandIn::kMaxFds + 1, 1);
+    const StandIn too_many(&helper, StandIn::kMaxFds + 1, 1);
     EXPECT_FALSE(too_many);
     signal();
     while (work.served.load() == 0) {
     }
   }
-  const Helper::StandIn alone(&helper, Helper::StandIn::kMaxFds, 1);
+  const StandIn alone(&helper, StandIn::kMaxFds, 1);
   EXPECT_TRUE(alone);
   helper.count_armed(-1);
 }
 
 TEST_F(HelperTest, only_one_thread_stands_in__and_none_while_a_cq_is_armed_for_another) {
-  ASSERT_FALSE(Helper::StandIn(&helper, 2, 0));  // no helper
+  ASSERT_FALSE(StandIn(&helper, 2, 0));  // no helper
   ASSERT_TRUE(helper.start(&work, kTiming, {work.fd}));
   {
-    const Helper::StandIn first(&helper, 2, 0);
+    const StandIn first(&helper, 2, 0);
     EXPECT_TRUE(first);
-    EXPECT_FALSE(Helper::StandIn(&helper, 2, 0));
+    EXPECT_FALSE(StandIn(&helper, 2, 0));
   }
   helper.count_armed(1);
-  EXPECT_TRUE(Helper::StandIn(&helper, 2, 1));
-  EXPECT_FALSE(Helper::StandIn(&helper, 2, 0));
+  EXPECT_TRUE(StandIn(&helper, 2, 1));
+  EXPECT_FALSE(StandIn(&helper, 2, 0));
   helper.count_armed(-1);
-  EXPECT_TRUE(Helper::StandIn(&helper, 2, 0));
+  EXPECT_TRUE(StandIn(&helper, 2, 0));
 }
 
 TEST_F(HelperTest, serves_beside_a_stand_in_when_another_thread_arms_a_cq) {
   const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
   helper.note_poll(clock_now());
   ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}));
-  const Helper::StandIn stand_in(&helper, 2, 1);
+  const StandIn stand_in(&helper, 2, 1);
   ASSERT_TRUE(stand_in);
   helper.count_armed(1);
   std::thread([this] { helper.count_armed(1); }).join();
@@ -299,7 +299,7 @@ TEST_F(HelperTest, takes_over_from_a_stand_in) {
   ASSERT_TRUE(helper.start(&work, kTiming, {work.fd}));
   for (int i = 1; i <= 20; ++i) {
     {
-      const Helper::StandIn stand_in(&helper, 2, 1);
+      const StandIn stand_in(&helper, 2, 1);
       ASSERT_TRUE(stand_in);
       if (i == 1) helper.count_armed(1);
       ::usleep(static_cast<useconds_t>(i * 100));  // the moment is any
