@@ -147,7 +147,7 @@ bool LocalInbound::serve(Peer* peer, Instant now) {
       peer->socket.watch(false);
     }
   }
-  if (peer->pipe == nullptr) return now - peer->came < kRequestTime;
+  if (peer->pipe == nullptr) return now - peer->accepted_at < kRequestTime;
   return !peer->pipe->broken() && !(peer->gone && peer->pipe->empty());
 }
 
@@ -163,7 +163,7 @@ void LocalInbound::settle(Instant now) {
       peers_.erase(peers_.begin() + static_cast<ptrdiff_t>(i));
       continue;
     }
-    if (peer.pipe == nullptr) next_deadline_ = std::min(next_deadline_, peer.came + kRequestTime);
+    if (peer.pipe == nullptr) next_deadline_ = std::min(next_deadline_, peer.accepted_at + kRequestTime);
     ++i;
   }
   unsettled_ = false;
@@ -176,7 +176,7 @@ uint32_t LocalInbound::take_ended() {
   return id;
 }
 
-void LocalInbound::look(Instant now) {
+void LocalInbound::handle_descriptors(Instant now) {
   MRC_INVARIANT(lender_ == nullptr);
   const Checked checked(this);
   if (latch_ != nullptr && latch_->readable) {

@@ -38,7 +38,7 @@ class LocalInbound {
   // receive() reads them from now on.
   void make_marked_readable();
   // Bursts of one peer. Their buffers are valid until release(), which is to be called before the next receive() and
-  // before look().
+  // before handle_descriptors().
   int receive(core::RxBurst* out, int max);
   void release();
   // A pipe that has ended since the last call, by the id in its bursts; 0: none [MRC-LOCAL-8].
@@ -46,8 +46,8 @@ class LocalInbound {
   uint64_t misaddressed() const { return misaddressed_; }  // packets for addresses that this device does not have
 
   // Handles readable descriptors: new connections, requests, wakes, ends. Allocates; not per packet.
-  void look(Instant now);
-  bool must_look(Instant now) const { return unsettled_ || now >= next_deadline_; }  // whatever is readable
+  void handle_descriptors(Instant now);
+  bool is_due(Instant now) const { return unsettled_ || now >= next_deadline_; }  // even if none is readable
   // From now on a peer's next burst makes the epoll descriptor readable; it is so at once when there is one already.
   void fall_asleep();
   size_t peers() const { return peers_.size(); }
@@ -55,9 +55,9 @@ class LocalInbound {
 
  private:
   struct Peer {
-    Peer(int epoll_fd, Fd fd, Instant now) : socket(epoll_fd, std::move(fd)), came(now) {}
+    Peer(int epoll_fd, Fd fd, Instant now) : socket(epoll_fd, std::move(fd)), accepted_at(now) {}
     Watched socket;
-    Instant came;
+    Instant accepted_at;
     uint32_t id = 0;                   // of the pipe
     std::unique_ptr<PipeReader> pipe;  // null: the request has not arrived
     bool gone = false;                 // the rest of the pipe is still read

@@ -14,7 +14,7 @@ namespace mrc::datapath {
 
 namespace {
 
-constexpr Duration kBetweenLooks = Duration::milliseconds(1);  // at the sockets, which change rarely
+constexpr Duration kDescriptorPollInterval = Duration::milliseconds(1);  // they become readable rarely
 constexpr int kEventsAtOnce = 32;
 constexpr int kAtOnce = 4;  // bursts: what the engine reads next should still be in the cache
 
@@ -74,7 +74,7 @@ class Local final : public LocalDatapath {
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
-  void look(Instant now);
+  void poll_descriptors(Instant now);
   LocalOutbound::Sent send_local(Instant now, const core::TxBurst& burst);
   int poll_driver(Instant now, core::RxBurst* out, int max);
   int poll_pipes(core::RxBurst* out, int max);
@@ -84,7 +84,7 @@ class Local final : public LocalDatapath {
   LocalInbound in_;
   LocalOutbound out_;
   std::vector<std::string> notes_, advice_;
-  Instant now_, next_look_;
+  Instant now_, next_descriptor_poll_;
   bool pipes_ = false;  // available
   bool waiting_ = false;
   PollOrder order_;
@@ -120,14 +120,14 @@ Status Local::open_plane(PlaneId plane, const IpAddress& addr) {
   return opened;
 }
 
-void Local::look(Instant now) {
+void Local::poll_descriptors(Instant now) {
   epoll_event events[kEventsAtOnce];
   const int n = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
   for (int i = 0; i < n; ++i) static_cast<Watched*>(events[i].data.ptr)->readable = true;
-  if (n <= 0 && !in_.must_look(now) && !out_.must_look(now)) return;
+  if (n <= 0 && !in_.is_due(now) && !out_.is_due(now)) return;
   try {
-    in_.look(now);
-    out_.look(now);
+    in_.handle_descriptors(now);
+    out_.handle_descriptors(now);
   } catch (const std::bad_alloc&) {  // a new peer continues to use the sockets
   }
   // A thread still waits, and its wake-up may have been read just now: the next burst has to wake it again.
@@ -137,9 +137,9 @@ void Local::look(Instant now) {
 int Local::rx_burst(Instant now, core::RxBurst* out, int max) {
   in_.release();
   now_ = now;
-  if (now >= next_look_) {
-    next_look_ = now + kBetweenLooks;
-    look(now);
+  if (now >= next_descriptor_poll_) {
+    next_descriptor_poll_ = now + kDescriptorPollInterval;
+    poll_descriptors(now);
   }
   for (const PollOrder::Source source : order_.next_call(in_.mark_pipes_with_bursts())) {
     const int n = source == PollOrder::Source::kDriver ? poll_driver(now, out, max) : poll_pipes(out, max);
@@ -197,7 +197,7 @@ int Local::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
 void Local::before_wait() {
   in_.release();
   waiting_ = true;
-  look(now_);
+  poll_descriptors(now_);
   in_.fall_asleep();
   inner_->before_wait();
 }
