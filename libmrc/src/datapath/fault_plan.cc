@@ -80,14 +80,13 @@ class Parser {
       value = value * 10 + digit;
       ++at_;
     }
-    if (from == at_ || !fits || value < low || value > high) {
-      std::string range = high == UINT64_MAX
-                              ? std::string("a whole number")
-                              : "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
-      return fail(from, range);
-    }
+    if (from == at_ || !fits || value < low || value > high) return fail(from, whole_number(low, high));
     *out = value;
     return true;
+  }
+  static std::string whole_number(uint64_t low, uint64_t high) {
+    if (high == UINT64_MAX) return "a whole number";
+    return "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
   }
   // Digits, a point, an exponent; strtod alone would also take "inf", "nan" and hexadecimal.
   bool real(const char* what, double low, double high, double* out) {
@@ -156,17 +155,12 @@ class Parser {
     uint64_t high_limit = plane ? 32 : 65535;
     uint64_t low;
     size_t at = at_;
-    if (!whole(low_limit, high_limit, &low)) return fail(at, std::string("'*' or ") + expected_part());
+    if (!whole(low_limit, high_limit, &low)) return fail(at, "'*' or " + whole_number(low_limit, high_limit));
     uint64_t high = low;
     if (take('-') && !whole(low, high_limit, &high)) return false;
     rule->low = static_cast<uint32_t>(low - low_limit);
     rule->high = static_cast<uint32_t>(high - low_limit);
     return true;
-  }
-  // The "expected" half of the error just written.
-  std::string expected_part() const {
-    size_t from = error_.find("expected ") + 9;
-    return error_.substr(from, error_.find(", got ") - from);
   }
 
   bool action(FaultRule* rule) {

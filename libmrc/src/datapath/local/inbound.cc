@@ -39,22 +39,22 @@ Status LocalInbound::listen(const LocalAddress& at) {
   return error;
 }
 
-bool LocalInbound::pipes_begin() {
-  if (not_begun_ == 0) return false;
+bool LocalInbound::mark_pipes_with_bursts() {
+  if (not_readable_ == 0) return false;
   bool any = false;
   for (const std::unique_ptr<Peer>& p : peers_) {
-    if (p->pipe == nullptr || p->state == Peer::State::kBegun || p->pipe->empty()) continue;
-    p->state = Peer::State::kSeen;
+    if (p->pipe == nullptr || p->state == Peer::State::kReadable || p->pipe->empty()) continue;
+    p->state = Peer::State::kMarked;
     any = true;
   }
   return any;
 }
 
-void LocalInbound::begin_pipes() {
+void LocalInbound::make_marked_readable() {
   for (const std::unique_ptr<Peer>& p : peers_) {
-    if (p->state != Peer::State::kSeen) continue;
-    p->state = Peer::State::kBegun;
-    --not_begun_;
+    if (p->state != Peer::State::kMarked) continue;
+    p->state = Peer::State::kReadable;
+    --not_readable_;
   }
   check();
 }
@@ -89,7 +89,7 @@ int LocalInbound::receive(core::RxBurst* out, int max) {
     const size_t at = next_ < peers_.size() ? next_ : 0;
     next_ = at + 1;
     Peer& peer = *peers_[at];
-    if (peer.state != Peer::State::kBegun) continue;
+    if (peer.state != Peer::State::kReadable) continue;
     const int n = read_from(&peer, out, max);
     if (peer.pipe->broken() || (peer.gone && n == 0)) unsettled_ = true;
     if (n == 0) continue;
@@ -128,7 +128,7 @@ bool LocalInbound::accept_request(Peer* peer) {
   peer->pipe = PipeReader::map(memory.get());
   if (peer->pipe == nullptr) return false;
   peer->id = ++last_id_;
-  ++not_begun_;
+  ++not_readable_;
   PipeReply reply{};
   reply.magic = kPipeReplyMagic;
   reply.count = static_cast<uint32_t>(std::min<size_t>(planes_.size(), kMaxLocalAddresses));
@@ -147,7 +147,7 @@ bool LocalInbound::serve(Peer* peer, Instant now) {
       peer->socket.watch(false);
     }
   }
-  if (peer->pipe == nullptr) return now - peer->came < kRequestTime;
+  if (peer->pipe == nullptr) return now - peer->accepted_at < kRequestTime;
   return !peer->pipe->broken() && !(peer->gone && peer->pipe->empty());
 }
 
@@ -158,12 +158,12 @@ void LocalInbound::settle(Instant now) {
   for (size_t i = 0; i < peers_.size();) {
     Peer& peer = *peers_[i];
     if (!serve(&peer, now)) {
-      if (peer.state == Peer::State::kBegun) ended_.push_back(peer.id);
-      if (peer.pipe != nullptr && peer.state != Peer::State::kBegun) --not_begun_;
+      if (peer.state == Peer::State::kReadable) ended_.push_back(peer.id);
+      if (peer.pipe != nullptr && peer.state != Peer::State::kReadable) --not_readable_;
       peers_.erase(peers_.begin() + static_cast<ptrdiff_t>(i));
       continue;
     }
-    if (peer.pipe == nullptr) next_deadline_ = std::min(next_deadline_, peer.came + kRequestTime);
+    if (peer.pipe == nullptr) next_deadline_ = std::min(next_deadline_, peer.accepted_at + kRequestTime);
     ++i;
   }
   unsettled_ = false;
@@ -176,7 +176,7 @@ uint32_t LocalInbound::take_ended() {
   return id;
 }
 
-void LocalInbound::look(Instant now) {
+void LocalInbound::handle_descriptors(Instant now) {
   MRC_INVARIANT(lender_ == nullptr);
   const Checked checked(this);
   if (latch_ != nullptr && latch_->readable) {
@@ -205,12 +205,12 @@ void LocalInbound::check() const {
   if constexpr (!kCheckInvariants) return;
   MRC_INVARIANT(peers_.size() <= kMaxPeers);
   if (!pace_.due(peers_.size())) return;
-  size_t not_begun = 0;
+  size_t not_readable = 0;
   for (const std::unique_ptr<Peer>& p : peers_) {
     MRC_INVARIANT(p->pipe != nullptr || (p->state == Peer::State::kNew && !p->gone));
-    if (p->pipe != nullptr && p->state != Peer::State::kBegun) ++not_begun;
+    if (p->pipe != nullptr && p->state != Peer::State::kReadable) ++not_readable;
   }
-  MRC_INVARIANT(not_begun == not_begun_);
+  MRC_INVARIANT(not_readable == not_readable_);
 }
 
 }  // namespace mrc::datapath

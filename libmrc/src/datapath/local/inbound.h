@@ -32,12 +32,13 @@ class LocalInbound {
   // A plane that had none, for peers that come from now on.
   Status add(PlaneId plane, const LocalAddress& at);
 
-  // Pipes have their first bursts: earlier packets were sent by the driver and must be received first.
-  // begin_pipes() then lets receive() read those that this call has seen.
-  bool pipes_begin();
-  void begin_pipes();
+  // Marks the pipes that have their first bursts. They are not read yet: earlier packets were sent by the driver and
+  // must be received first. True: one of them waits [MRC-LOCAL-4].
+  bool mark_pipes_with_bursts();
+  // receive() reads them from now on.
+  void make_marked_readable();
   // Bursts of one peer. Their buffers are valid until release(), which is to be called before the next receive() and
-  // before look().
+  // before handle_descriptors().
   int receive(core::RxBurst* out, int max);
   void release();
   // A pipe that has ended since the last call, by the id in its bursts; 0: none [MRC-LOCAL-8].
@@ -45,8 +46,8 @@ class LocalInbound {
   uint64_t misaddressed() const { return misaddressed_; }  // packets for addresses that this device does not have
 
   // Handles readable descriptors: new connections, requests, wakes, ends. Allocates; not per packet.
-  void look(Instant now);
-  bool must_look(Instant now) const { return unsettled_ || now >= next_deadline_; }  // whatever is readable
+  void handle_descriptors(Instant now);
+  bool is_due(Instant now) const { return unsettled_ || now >= next_deadline_; }  // even if none is readable
   // From now on a peer's next burst makes the epoll descriptor readable; it is so at once when there is one already.
   void fall_asleep();
   size_t peers() const { return peers_.size(); }
@@ -54,13 +55,14 @@ class LocalInbound {
 
  private:
   struct Peer {
-    Peer(int epoll_fd, Fd fd, Instant now) : socket(epoll_fd, std::move(fd)), came(now) {}
+    Peer(int epoll_fd, Fd fd, Instant now) : socket(epoll_fd, std::move(fd)), accepted_at(now) {}
     Watched socket;
-    Instant came;
-    uint32_t id = 0;                                                         // of the pipe
-    std::unique_ptr<PipeReader> pipe;                                        // null: the request has not arrived
-    bool gone = false;                                                       // the rest of the pipe is still read
-    enum class State : uint8_t { kNew, kSeen, kBegun } state = State::kNew;  // only what has begun is read
+    Instant accepted_at;
+    uint32_t id = 0;                   // of the pipe
+    std::unique_ptr<PipeReader> pipe;  // null: the request has not arrived
+    bool gone = false;                 // the rest of the pipe is still read
+    // kMarked: has bursts, which wait until the driver is empty. receive() reads those that are kReadable.
+    enum class State : uint8_t { kNew, kMarked, kReadable } state = State::kNew;
   };
   Status listen(const LocalAddress& at);
   void accept(Instant now);
@@ -74,7 +76,7 @@ class LocalInbound {
   std::vector<std::unique_ptr<Watched>> listening_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::unique_ptr<Watched> latch_;  // an eventfd of our own: makes the epoll descriptor readable
-  size_t not_begun_ = 0;            // pipes that have not
+  size_t not_readable_ = 0;         // pipes that are not kReadable
   size_t next_ = 0;                 // for fairness
   uint32_t last_id_ = 0;            // of a pipe
   std::vector<uint32_t> ended_;     // ids of pipes

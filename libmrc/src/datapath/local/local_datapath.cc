@@ -8,15 +8,13 @@
 
 #include "datapath/local/inbound.h"
 #include "datapath/local/outbound.h"
+#include "datapath/local/poll_order.h"
 
 namespace mrc::datapath {
 
 namespace {
 
-constexpr Duration kBetweenLooks = Duration::milliseconds(1);  // at the sockets, which change rarely
-constexpr int kTurnsPerDriver = 8;                             // bursts from pipes must not starve the driver
-constexpr int kTurnsToBegin = 2;                               // while a pipe waits for the driver to be empty
-constexpr int kMaxTurnsToBegin = 64;                           // after which it waits no longer
+constexpr Duration kDescriptorPollInterval = Duration::milliseconds(1);  // they become readable rarely
 constexpr int kEventsAtOnce = 32;
 constexpr int kAtOnce = 4;  // bursts: what the engine reads next should still be in the cache
 
@@ -76,21 +74,20 @@ class Local final : public LocalDatapath {
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
-  void look(Instant now);
+  void poll_descriptors(Instant now);
   LocalOutbound::Sent send_local(Instant now, const core::TxBurst& burst);
-  int ask_driver(Instant now, core::RxBurst* out, int max, bool beginning);
-  int ask_pipes(core::RxBurst* out, int max);
+  int poll_driver(Instant now, core::RxBurst* out, int max);
+  int poll_pipes(core::RxBurst* out, int max);
 
   std::unique_ptr<HostDatapath> inner_;
   Fd epoll_;
   LocalInbound in_;
   LocalOutbound out_;
   std::vector<std::string> notes_, advice_;
-  Instant now_, next_look_;
+  Instant now_, next_descriptor_poll_;
   bool pipes_ = false;  // available
   bool waiting_ = false;
-  int turns_ = 0;        // since the driver was polled
-  int begin_turns_ = 0;  // of the driver while a pipe waits to begin
+  PollOrder order_;
   DatapathCounters own_;
   DatapathCounters sum_;
 };
@@ -123,14 +120,14 @@ Status Local::open_plane(PlaneId plane, const IpAddress& addr) {
   return opened;
 }
 
-void Local::look(Instant now) {
+void Local::poll_descriptors(Instant now) {
   epoll_event events[kEventsAtOnce];
   const int n = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
   for (int i = 0; i < n; ++i) static_cast<Watched*>(events[i].data.ptr)->readable = true;
-  if (n <= 0 && !in_.must_look(now) && !out_.must_look(now)) return;
+  if (n <= 0 && !in_.is_due(now) && !out_.is_due(now)) return;
   try {
-    in_.look(now);
-    out_.look(now);
+    in_.handle_descriptors(now);
+    out_.handle_descriptors(now);
   } catch (const std::bad_alloc&) {  // a new peer continues to use the sockets
   }
   // A thread still waits, and its wake-up may have been read just now: the next burst has to wake it again.
@@ -140,30 +137,25 @@ void Local::look(Instant now) {
 int Local::rx_burst(Instant now, core::RxBurst* out, int max) {
   in_.release();
   now_ = now;
-  if (now >= next_look_) {
-    next_look_ = now + kBetweenLooks;
-    look(now);
+  if (now >= next_descriptor_poll_) {
+    next_descriptor_poll_ = now + kDescriptorPollInterval;
+    poll_descriptors(now);
   }
-  // Each is polled first in turn; the other one is polled when the first is empty.
-  const bool beginning = in_.pipes_begin();
-  const bool driver_first = ++turns_ >= (beginning ? kTurnsToBegin : kTurnsPerDriver);
-  int n = driver_first ? ask_driver(now, out, max, beginning) : ask_pipes(out, max);
-  if (n == 0) n = driver_first ? ask_pipes(out, max) : ask_driver(now, out, max, beginning);
-  return n > 0 || driver_first || !beginning ? n : ask_pipes(out, max);
+  for (const PollOrder::Source source : order_.next_call(in_.mark_pipes_with_bursts())) {
+    const int n = source == PollOrder::Source::kDriver ? poll_driver(now, out, max) : poll_pipes(out, max);
+    if (n > 0) return n;
+  }
+  return 0;
 }
 
-int Local::ask_driver(Instant now, core::RxBurst* out, int max, bool beginning) {
-  turns_ = 0;
+int Local::poll_driver(Instant now, core::RxBurst* out, int max) {
   const int n = inner_->rx_burst(now, out, max);
   for (int i = 0; i < n; ++i) out[i].pipe = 0;
-  if (beginning && (n == 0 || ++begin_turns_ >= kMaxTurnsToBegin)) {
-    in_.begin_pipes();
-    begin_turns_ = 0;
-  }
+  if (order_.driver_polled(n)) in_.make_marked_readable();
   return n;
 }
 
-int Local::ask_pipes(core::RxBurst* out, int max) {
+int Local::poll_pipes(core::RxBurst* out, int max) {
   const int n = in_.receive(out, std::min(max, kAtOnce));
   for (int i = 0; i < n; ++i) {
     own_.count_received(out[i]);
@@ -205,7 +197,7 @@ int Local::tx_burst(Instant now, const core::TxBurst* const* bursts, int n) {
 void Local::before_wait() {
   in_.release();
   waiting_ = true;
-  look(now_);
+  poll_descriptors(now_);
   in_.fall_asleep();
   inner_->before_wait();
 }

@@ -43,7 +43,7 @@ LocalOutbound::Peer* LocalOutbound::way_to(Instant now, const LocalAddress& to) 
   Way& way = ways_[to];
   way.again = now + way.retry_after;
   way.retry_after = std::min(way.retry_after * 2, kLastRetry);
-  std::unique_ptr<Peer> peer = ask(now, to);
+  std::unique_ptr<Peer> peer = connect(now, to);
   if (peer == nullptr) return nullptr;
   peers_.push_back(std::move(peer));
   next_deadline_ = std::min(next_deadline_, now + kAnswerTime);
@@ -51,7 +51,7 @@ LocalOutbound::Peer* LocalOutbound::way_to(Instant now, const LocalAddress& to) 
 }
 
 // Null: no listener.
-std::unique_ptr<LocalOutbound::Peer> LocalOutbound::ask(Instant now, const LocalAddress& to) {
+std::unique_ptr<LocalOutbound::Peer> LocalOutbound::connect(Instant now, const LocalAddress& to) {
   Fd socket = connect_local(to);
   if (!socket) return nullptr;
   auto peer = std::make_unique<Peer>(epoll_fd_, std::move(socket), now);
@@ -86,7 +86,7 @@ bool LocalOutbound::serve(Peer* peer, Instant now) {
     if (got == Handshake::kBad || (got == Handshake::kMessage && (peer->answered || !take_reply(peer, reply))))
       return false;
   }
-  return !peer->pipe->broken() && (peer->answered || now - peer->asked < kAnswerTime);
+  return !peer->pipe->broken() && (peer->answered || now - peer->requested_at < kAnswerTime);
 }
 
 void LocalOutbound::forget(const Peer* peer, Instant now) {
@@ -98,7 +98,7 @@ void LocalOutbound::forget(const Peer* peer, Instant now) {
 }
 
 // When memory runs out half-way, everything is examined again at the next call.
-void LocalOutbound::look(Instant now) {
+void LocalOutbound::handle_descriptors(Instant now) {
   const Checked checked(this);
   unsettled_ = true;
   next_deadline_ = Instant::never();
@@ -109,7 +109,7 @@ void LocalOutbound::look(Instant now) {
       peers_.erase(peers_.begin() + static_cast<ptrdiff_t>(i));
       continue;
     }
-    if (!peer.answered) next_deadline_ = std::min(next_deadline_, peer.asked + kAnswerTime);
+    if (!peer.answered) next_deadline_ = std::min(next_deadline_, peer.requested_at + kAnswerTime);
     ++i;
   }
   unsettled_ = false;

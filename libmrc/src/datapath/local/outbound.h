@@ -35,16 +35,16 @@ class LocalOutbound {
   void request_pipe(Instant now, const LocalAddress& to) { (void)way_to(now, to); }
 
   // Handles readable descriptors: answers, and peers that have ended. Allocates; not per packet.
-  void look(Instant now);
-  bool must_look(Instant now) const { return unsettled_ || now >= next_deadline_; }  // whatever is readable
+  void handle_descriptors(Instant now);
+  bool is_due(Instant now) const { return unsettled_ || now >= next_deadline_; }  // even if none is readable
   size_t peers() const { return peers_.size(); }
   void check() const;
 
  private:
   struct Peer {
-    Peer(int epoll_fd, Fd fd, Instant now) : socket(epoll_fd, std::move(fd)), asked(now) {}
+    Peer(int epoll_fd, Fd fd, Instant now) : socket(epoll_fd, std::move(fd)), requested_at(now) {}
     Watched socket;
-    Instant asked;
+    Instant requested_at;
     std::unique_ptr<PipeWriter> pipe;
     bool answered = false;
   };
@@ -55,7 +55,7 @@ class LocalOutbound {
   };
   bool is_here(const IpAddress& addr) const;
   Peer* way_to(Instant now, const LocalAddress& to);
-  std::unique_ptr<Peer> ask(Instant now, const LocalAddress& to);
+  std::unique_ptr<Peer> connect(Instant now, const LocalAddress& to);
   bool serve(Peer* peer, Instant now);
   bool take_reply(Peer* peer, const PipeReply& reply);
   void forget(const Peer* peer, Instant now);

@@ -218,7 +218,7 @@ TEST_F(Local, a_new_pipe_wakes_a_receiver_that_slept_before_it) {
   EXPECT_EQ(::poll(&own, 1, 0), 1);
 }
 
-TEST_F(Local, sockets_that_are_never_empty_keep_no_pipe_from_beginning) {
+TEST_F(Local, a_pipe_becomes_readable_though_the_sockets_are_never_empty) {
   End a = open(), old = open(), b = open();
   connect(old, b);
   send(old, b, 1);
@@ -238,7 +238,7 @@ TEST_F(Local, sockets_that_are_never_empty_keep_no_pipe_from_beginning) {
     from_new += r.bytes == 600 && r.plane == 0_plane;
     from_old += r.bytes == 600 && r.plane == 1_plane;
     if (i == 20) {
-      EXPECT_GT(from_old, 5) << "what has begun goes on meanwhile";
+      EXPECT_GT(from_old, 5) << "readable pipes are read meanwhile";
     }
   }
   EXPECT_GT(from_new, 50);

@@ -24,7 +24,7 @@ class LocalEnds : public ::testing::Test {
     config.planes[0].port = port;
     return {LocalDatapath::make(open_or_fail(config), config)};
   }
-  Instant now() { return now_ = now_ + Duration::milliseconds(10); }  // so that every call looks
+  Instant now() { return now_ = now_ + Duration::milliseconds(10); }  // so that every call polls the descriptors
   void send(End& from, End& to, uint32_t salt, EvIndex ev = {}) { send(from, to.port(ev.value() % 2), salt, ev); }
   void send(End& from, uint16_t port, uint32_t salt, EvIndex ev = {}) {
     TestBurst t(2, 300, 300, salt);

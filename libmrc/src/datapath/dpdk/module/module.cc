@@ -140,7 +140,7 @@ bool Dpdk::poll_planes(Instant now) {
   for (const PlaneId p : open_) {
     DpdkPlane& plane = *planes_[p];
     if (plane.poll(now, &counters_)) any = true;
-    plane.ask_again(now, &counters_);
+    plane.solicit_again(now, &counters_);
     plane.flush();
   }
   unsent_ = PlaneSet();

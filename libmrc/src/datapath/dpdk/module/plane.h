@@ -32,7 +32,7 @@ class DpdkPlane {
   void flush();
   bool has_room() const { return waiting_.size() < kMaxWaiting; }
   // Repeats the solicitations of neighbours for which packets wait.
-  void ask_again(Instant now, DatapathCounters* counters);
+  void solicit_again(Instant now, DatapathCounters* counters);
 
   // Polls the port for frames when no packet is left for the engine; handles neighbours' messages among them. True:
   // a frame was received.
@@ -57,11 +57,11 @@ class DpdkPlane {
   void put_checksum(const wire::Flow& flow, const SegmentPath& path, uint32_t udp_bytes, rte_mbuf* out) const;
   void to_neighbour(Instant now, const IpAddress& next, rte_mbuf* frame, DatapathCounters* counters);
   void to_port(rte_mbuf* frame) { waiting_.push_back(frame); }
-  void ask(const IpAddress& next);
+  void solicit(const IpAddress& next);
   void answer(const NeighbourMessage& query, const MacAddress& requester);
   void learn(Instant now, const IpAddress& next, const MacAddress& mac);
   void send_message(const NeighbourFrame& message);
-  void lose(const IpAddress& next, DatapathCounters* counters);
+  void drop_held(const IpAddress& next, DatapathCounters* counters);
   void on_neighbour_frame(Instant now, const rte_mbuf* frame);
   bool keep(Instant now, rte_mbuf* frame, DatapathCounters* counters);
 

@@ -113,21 +113,21 @@ void DpdkPlane::to_neighbour(Instant now, const IpAddress& next, rte_mbuf* frame
     return to_port(frame);
   }
   const Neighbours::Answer hop = neighbours_.find(next, now);
-  if (hop.ask) ask(next);
+  if (hop.ask) solicit(next);
   if (hop.found == Neighbours::Found::kKnown) {
     std::copy_n(hop.mac.begin(), 6, ethernet);
     return to_port(frame);
   }
   std::vector<rte_mbuf*>& held = held_[next];
   held.push_back(frame);
-  if (hop.found == Neighbours::Found::kAbsent) return lose(next, counters);
+  if (hop.found == Neighbours::Found::kAbsent) return drop_held(next, counters);
   if (held.size() <= kMaxHeld) return;
   rte_pktmbuf_free(held.front());
   held.erase(held.begin());
   ++counters->tx_errors;
 }
 
-void DpdkPlane::lose(const IpAddress& next, DatapathCounters* counters) {
+void DpdkPlane::drop_held(const IpAddress& next, DatapathCounters* counters) {
   const auto found = held_.find(next);
   if (found == held_.end()) return;
   counters->tx_errors += found->second.size();
@@ -136,12 +136,12 @@ void DpdkPlane::lose(const IpAddress& next, DatapathCounters* counters) {
   if (first_error_.empty()) first_error_ = "no neighbour answers for " + next.to_string();
 }
 
-void DpdkPlane::ask_again(Instant now, DatapathCounters* counters) {
+void DpdkPlane::solicit_again(Instant now, DatapathCounters* counters) {
   for (auto at = held_.begin(); at != held_.end();) {
     const IpAddress next = (at++)->first;
     const Neighbours::Answer hop = neighbours_.find(next, now);
-    if (hop.ask) ask(next);
-    if (hop.found == Neighbours::Found::kAbsent) lose(next, counters);
+    if (hop.ask) solicit(next);
+    if (hop.found == Neighbours::Found::kAbsent) drop_held(next, counters);
   }
 }
 
@@ -156,7 +156,7 @@ void DpdkPlane::learn(Instant now, const IpAddress& next, const MacAddress& mac)
   held_.erase(found);
 }
 
-void DpdkPlane::ask(const IpAddress& next) {
+void DpdkPlane::solicit(const IpAddress& next) {
   NeighbourFrame message;
   write_solicitation(own_, port_.mac(), next, &message);
   send_message(message);

@@ -4,10 +4,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <memory>
+#include <vector>
 
-#include "udp_fixture.h"
+#include "harness/test_burst.h"
 
 namespace mrc::datapath {
 namespace {
