@@ -216,7 +216,7 @@ ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64
                  uint32_t key) {
     parts[n] = {from, static_cast<uint32_t>(bytes), lkey};
     list[n] = {};
-    list[n].wr_id = work_id(kind, lane_index, message.request);
+    list[n].wr_id = WorkId{kind, lane_index, message.request}.pack();
     list[n].sg_list = &parts[n];
     list[n].num_sge = bytes == 0 ? 0 : 1;
     list[n].opcode = opcode;
@@ -252,11 +252,12 @@ ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64
 }
 
 void SendComm::completed(const ibv_wc& wc) {
-  SendRequest& request = requests_[wc.wr_id & 0xFFFFFFFF];
-  --lanes_[wc.wr_id >> 48 & 0xFF].in_flight;
+  const WorkId id = WorkId::unpack(wc.wr_id);
+  SendRequest& request = requests_[id.detail];
+  --lanes_[id.lane].in_flight;
   if (--request.pending_ == 0)
     latencies_.record(static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - request.posted_).count()));
-  if (static_cast<Work>(wc.wr_id >> 56) == Work::kRecord) record_busy_.reset(request.place_);
+  if (id.kind == Work::kRecord) record_busy_.reset(request.place_);
 }
 
 // The row at the head is not complete. What the lanes have under way is that of requests, and those on the stack have
