@@ -93,34 +93,22 @@ void SendComm::update_events(const PathDescription& path) {
     if (request.pending_ != 0) request.event_.update(path);
 }
 
-// The peer writes the FIFO at any time: a slot is read only when its last word shows that it is complete.
+// True if the row at the head has begun.
 bool SendComm::row_ready() {
-  if (row_count_ != 0) return true;
-  const auto& slots = fifo_[place_of(row_)];
-  if (__atomic_load_n(&slots[0].row, __ATOMIC_ACQUIRE) != row_) return false;
-  const uint32_t count = __atomic_load_n(&slots[0].count, __ATOMIC_RELAXED);
-  if (count < 1 || count > kMaxRecvs) {
-    fail(ncclRemoteError, "the peer posted a group of " + std::to_string(count) + " receives");
+  if (row_.begun()) return true;
+  const std::optional<uint32_t> count = row_.read_count(fifo_[row_.place()]);
+  if (!count) return false;
+  if (!Row::in_range(*count)) {
+    fail(ncclRemoteError, "the peer posted a group of " + std::to_string(*count) + " receives");
     return false;
   }
-  for (uint32_t r = 1; r < count; ++r)
-    if (__atomic_load_n(&slots[r].row, __ATOMIC_ACQUIRE) != row_) return false;
-  row_count_ = count;
-  row_posted_ = 0;
-  row_lanes_.reset();
+  row_.begin(*count);
   return true;
 }
 
-int SendComm::find_slot(int tag) const {
-  const auto& slots = fifo_[place_of(row_)];
-  for (uint32_t r = 0; r < row_count_; ++r)
-    if ((row_posted_ >> r & 1) == 0 && slots[r].tag == tag) return static_cast<int>(r);
-  return -1;
-}
-
-SendComm::LaneSet SendComm::lanes_for(uint64_t size) const {
+LaneSet SendComm::lanes_for(uint64_t size) const {
   LaneSet set;
-  if (!cut(size)) return set.set(row_ % lanes_.size());
+  if (!cut(size)) return set.set(row_.number() % lanes_.size());
   for (size_t i = 0; i < lanes_.size(); ++i) set.set(i);
   return set;
 }
@@ -146,25 +134,25 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
     progress();
     if (error() != ncclSuccess || !row_ready()) return error();
   }
-  const int r = find_slot(tag);
+  const int r = row_.find(fifo_[row_.place()], tag);
   if (r < 0) return progress();  // its row follows this one, which may wait for a failed peer
-  const Slot& slot = fifo_[place_of(row_)][r];
+  const Slot& slot = fifo_[row_.place()][r];
   // A larger message is truncated, as by NCCL's own networks. The peer can write here at any time: read once.
   size = std::min(size, __atomic_load_n(&slot.size, __ATOMIC_RELAXED));
   const LaneSet lanes = size == 0 ? LaneSet() : lanes_for(size);
-  const bool last = row_posted_ == ((1u << row_count_) - 1) - (1u << r);
-  LaneSet row_lanes = row_lanes_ | lanes;
-  if (last && row_lanes.none()) row_lanes.set(row_ % lanes_.size());  // a row of empty messages
-  if (free_count_ == 0 || !room_for(row_lanes, size) || record_busy_[place_of(row_)]) return progress();
+  const bool last = row_.is_last(r);
+  LaneSet row_lanes = row_.lanes() | lanes;
+  if (last && row_lanes.none()) row_lanes.set(row_.number() % lanes_.size());  // a row of empty messages
+  if (free_count_ == 0 || !room_for(row_lanes, size) || record_busy_[row_.place()]) return progress();
 
   const uint32_t index = free_[--free_count_];
   SendRequest& made = requests_[index];
   made.size_ = size;
   made.pending_ = 0;
   made.posted_ = Clock::now();
-  made.place_ = static_cast<uint8_t>(place_of(row_));
-  records_[place_of(row_)].sizes[r] = size;
-  row_lanes_ = row_lanes;
+  made.place_ = static_cast<uint8_t>(row_.place());
+  records_[row_.place()].sizes[r] = size;
+  row_.set_lanes(row_lanes);
   Message message{&slot, reinterpret_cast<uint64_t>(data), size, memory, index};
   if (size != 0 && memory->gpu() != nullptr) {
     void* const room = made.staging_.room(api_, process().devices, number(), size);
@@ -174,11 +162,7 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
     message.memory = made.staging_.memory();
   }
   if (post_message(message, lanes, last) != ncclSuccess) return error();
-  row_posted_ |= 1u << r;
-  if (last) {
-    ++row_;
-    row_count_ = 0;
-  }
+  row_.post(r);
   made.event_.start(profile, {kProfileQp, number(), index, IBV_WR_RDMA_WRITE,
                               static_cast<int>(lanes_[row_lanes._Find_first()].qpn), size});
   *request = &made;
@@ -194,7 +178,7 @@ ncclResult_t SendComm::post_message(const Message& message, const LaneSet& lanes
   for (size_t i = 0; i < lanes_.size(); ++i) {
     uint64_t size = 0;
     if (lanes[i]) size = std::min(piece, message.size - offset);
-    if (size == 0 && !(last && row_lanes_[i])) continue;
+    if (size == 0 && !(last && row_.lanes()[i])) continue;
     if (const ncclResult_t result = post_piece(static_cast<int>(i), message, offset, size, last); result != ncclSuccess)
       return result;
     offset += size;
@@ -205,10 +189,10 @@ ncclResult_t SendComm::post_message(const Message& message, const LaneSet& lanes
 ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64_t offset, uint64_t size, bool last) {
   Lane& lane = lanes_[lane_index];
   SendRequest& request = requests_[message.request];
-  const uint32_t ends = static_cast<uint32_t>(row_lanes_.count());
-  const bool size_in_imm = row_count_ == 1 && ends == 1 && message.size <= kImmLargest;
+  const uint32_t ends = static_cast<uint32_t>(row_.lanes().count());
+  const bool size_in_imm = row_.count() == 1 && ends == 1 && message.size <= kImmLargest;
   // Of the row's lanes the first carries the size record.
-  const bool record = last && !size_in_imm && static_cast<size_t>(lane_index) == row_lanes_._Find_first();
+  const bool record = last && !size_in_imm && static_cast<size_t>(lane_index) == row_.lanes()._Find_first();
   ibv_send_wr list[kMaxWrites + 1];
   ibv_sge parts[kMaxWrites + 1];
   int n = 0;
@@ -229,7 +213,7 @@ ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64
   for (uint64_t at = 0; at < size; at += kLargestWrite)
     add(Work::kSend, IBV_WR_RDMA_WRITE, message.data + offset + at, std::min(kLargestWrite, size - at),
         message.memory->lkey(lane.member), message.slot->addr + offset + at, message.slot->keys[lane.remote_member]);
-  const uint32_t place = place_of(row_);
+  const uint32_t place = row_.place();
   // A full packet with an immediate is longer than those before it, and would have to leave in a burst of its own: of
   // 128 KiB, the size of NCCL's messages between two ranks, in a fourth one. A packet without data leaves with them.
   const bool ends_full = size > lane.mtu && size % lane.mtu == 0;
@@ -244,7 +228,8 @@ ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64
   }
   if (last) {
     list[n - 1].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-    list[n - 1].imm_data = size_in_imm ? imm_with_size(row_, message.size) : imm_with_lanes(row_, ends);
+    list[n - 1].imm_data =
+        size_in_imm ? imm_with_size(row_.number(), message.size) : imm_with_lanes(row_.number(), ends);
   }
   lane.in_flight += static_cast<uint32_t>(n);
   request.pending_ += static_cast<uint32_t>(n);
@@ -260,14 +245,13 @@ void SendComm::completed(const ibv_wc& wc) {
   if (id.kind == Work::kRecord) record_busy_.reset(request.place_);
 }
 
-// The row at the head is not complete. What the lanes have under way is that of requests, and those on the stack have
-// nothing under way.
+// What the lanes have under way is that of requests, and those on the stack have nothing under way.
 void SendComm::check() const {
   if constexpr (!kCheckInvariants) return;
   Connection::check();
-  MRC_INVARIANT(free_count_ <= kRows && row_count_ <= kMaxRecvs);
-  MRC_INVARIANT(row_count_ == 0 || row_posted_ < (1u << row_count_) - 1);
-  MRC_INVARIANT((row_lanes_ >> lanes_.size()).none());
+  MRC_INVARIANT(free_count_ <= kRows);
+  row_.check();
+  MRC_INVARIANT((row_.lanes() >> lanes_.size()).none());
   if (error() != ncclSuccess || !pace_.due(kRows)) return;
   uint32_t of_lanes = 0, of_requests = own_in_flight();
   for (const Lane& lane : lanes_) of_lanes += lane.in_flight;

@@ -11,6 +11,7 @@
 #include "profile.h"
 #include "protocol.h"
 #include "request.h"
+#include "row.h"
 
 namespace mrc::nccl {
 
@@ -54,7 +55,6 @@ class SendComm final : public Connection {
     const Memory* memory;
     uint32_t request;
   };
-  using LaneSet = std::bitset<kMaxLanes>;
 
   void* control_memory() override { return fifo_.data(); }
   size_t control_size() const override { return sizeof fifo_; }
@@ -67,7 +67,6 @@ class SendComm final : public Connection {
   void log_retransmissions() const;
 
   bool row_ready();
-  int find_slot(int tag) const;
   bool cut(uint64_t size) const { return split_bytes_ != 0 && size >= split_bytes_ && lanes_.size() > 1; }
   LaneSet lanes_for(uint64_t size) const;
   // True if `lanes` have room for a message of `size` and the end of its row.
@@ -75,7 +74,7 @@ class SendComm final : public Connection {
   ncclResult_t post_message(const Message& message, const LaneSet& lanes, bool last);
   ncclResult_t post_piece(int lane, const Message& message, uint64_t offset, uint64_t size, bool last);
 
-  alignas(64) std::array<std::array<Slot, kMaxRecvs>, kRows> fifo_{};
+  alignas(64) std::array<Row::Slots, kRows> fifo_{};
   std::array<SizeRecord, kRows> records_{};  // sent from here
   std::unique_ptr<Memory> records_memory_;
   std::bitset<kRows> record_busy_;
@@ -84,12 +83,7 @@ class SendComm final : public Connection {
   std::array<uint16_t, kRows> free_;  // a stack of indices
   uint32_t free_count_ = kRows;
   uint32_t split_bytes_ = 0;
-
-  // The row at the head.
-  uint64_t row_ = 1;
-  uint32_t row_count_ = 0;   // slots; 0: not there yet
-  uint32_t row_posted_ = 0;  // bit r: message of slot r has been posted
-  LaneSet row_lanes_;        // that carry a part of it
+  Row row_;
   mutable InvariantPace pace_;
 };
 
