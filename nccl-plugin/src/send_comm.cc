@@ -188,52 +188,39 @@ ncclResult_t SendComm::post_message(const Message& message, const LaneSet& lanes
 
 ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64_t offset, uint64_t size, bool last) {
   Lane& lane = lanes_[lane_index];
-  SendRequest& request = requests_[message.request];
+  WriteList writes;
+  for (uint64_t at = 0; at < size; at += kLargestWrite)
+    writes.add(WorkId{Work::kSend, lane_index, message.request}.pack(),
+               {message.data + offset + at, static_cast<uint32_t>(std::min(kLargestWrite, size - at)),
+                message.memory->lkey(lane.member)},
+               message.slot->addr + offset + at, message.slot->keys[lane.remote_member]);
+  if (last) add_end(lane_index, message, size, &writes);
+  lane.in_flight += writes.size();
+  requests_[message.request].pending_ += writes.size();
+  return post(lane, writes.first());
+}
+
+// Ends the row on a lane, behind `size` bytes of its last message: by an immediate of the last write, or of one more.
+void SendComm::add_end(int lane_index, const Message& message, uint64_t size, WriteList* writes) {
+  const Lane& lane = lanes_[lane_index];
+  const uint32_t place = row_.place();
   const uint32_t ends = static_cast<uint32_t>(row_.lanes().count());
+  const uint32_t key = remote_control_.keys[lane.remote_member];
   const bool size_in_imm = row_.count() == 1 && ends == 1 && message.size <= kImmLargest;
   // Of the row's lanes the first carries the size record.
-  const bool record = last && !size_in_imm && static_cast<size_t>(lane_index) == row_.lanes()._Find_first();
-  ibv_send_wr list[kMaxWrites + 1];
-  ibv_sge parts[kMaxWrites + 1];
-  int n = 0;
-  auto add = [&](Work kind, ibv_wr_opcode opcode, uint64_t from, uint64_t bytes, uint32_t lkey, uint64_t to,
-                 uint32_t key) {
-    parts[n] = {from, static_cast<uint32_t>(bytes), lkey};
-    list[n] = {};
-    list[n].wr_id = WorkId{kind, lane_index, message.request}.pack();
-    list[n].sg_list = &parts[n];
-    list[n].num_sge = bytes == 0 ? 0 : 1;
-    list[n].opcode = opcode;
-    list[n].send_flags = IBV_SEND_SIGNALED;
-    list[n].wr.rdma.remote_addr = to;
-    list[n].wr.rdma.rkey = key;
-    if (n > 0) list[n - 1].next = &list[n];
-    ++n;
-  };
-  for (uint64_t at = 0; at < size; at += kLargestWrite)
-    add(Work::kSend, IBV_WR_RDMA_WRITE, message.data + offset + at, std::min(kLargestWrite, size - at),
-        message.memory->lkey(lane.member), message.slot->addr + offset + at, message.slot->keys[lane.remote_member]);
-  const uint32_t place = row_.place();
+  const bool record = !size_in_imm && static_cast<size_t>(lane_index) == row_.lanes()._Find_first();
   // A full packet with an immediate is longer than those before it, and would have to leave in a burst of its own: of
   // 128 KiB, the size of NCCL's messages between two ranks, in a fourth one. A packet without data leaves with them.
   const bool ends_full = size > lane.mtu && size % lane.mtu == 0;
   if (record) {
-    add(Work::kRecord, IBV_WR_RDMA_WRITE_WITH_IMM, reinterpret_cast<uint64_t>(&records_[place]), sizeof(SizeRecord),
-        records_memory_->lkey(lane.member), remote_control_.addr + place * sizeof(SizeRecord),
-        remote_control_.keys[lane.remote_member]);
+    writes->add(WorkId{Work::kRecord, lane_index, message.request}.pack(),
+                {reinterpret_cast<uint64_t>(&records_[place]), sizeof(SizeRecord), records_memory_->lkey(lane.member)},
+                remote_control_.addr + place * sizeof(SizeRecord), key);
     record_busy_.set(place);
-  } else if (last && (n == 0 || ends_full)) {
-    add(Work::kSend, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0, remote_control_.addr,
-        remote_control_.keys[lane.remote_member]);
+  } else if (size == 0 || ends_full) {
+    writes->add(WorkId{Work::kSend, lane_index, message.request}.pack(), {}, remote_control_.addr, key);
   }
-  if (last) {
-    list[n - 1].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-    list[n - 1].imm_data =
-        size_in_imm ? imm_with_size(row_.number(), message.size) : imm_with_lanes(row_.number(), ends);
-  }
-  lane.in_flight += static_cast<uint32_t>(n);
-  request.pending_ += static_cast<uint32_t>(n);
-  return post(lane, list);
+  writes->end_with(size_in_imm ? imm_with_size(row_.number(), message.size) : imm_with_lanes(row_.number(), ends));
 }
 
 void SendComm::completed(const ibv_wc& wc) {

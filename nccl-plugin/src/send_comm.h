@@ -12,6 +12,7 @@
 #include "protocol.h"
 #include "request.h"
 #include "row.h"
+#include "write_list.h"
 
 namespace mrc::nccl {
 
@@ -47,7 +48,6 @@ class SendComm final : public Connection {
  private:
   friend class SendRequest;
   static constexpr uint32_t kSendDepth = 2 * kRows + 16;  // a message and an end per row, and a keepalive
-  static constexpr int kMaxWrites = kLargestMessage / kLargestWrite + 1;
 
   struct Message {
     const Slot* slot;
@@ -73,6 +73,7 @@ class SendComm final : public Connection {
   bool room_for(const LaneSet& lanes, uint64_t size) const;
   ncclResult_t post_message(const Message& message, const LaneSet& lanes, bool last);
   ncclResult_t post_piece(int lane, const Message& message, uint64_t offset, uint64_t size, bool last);
+  void add_end(int lane, const Message& message, uint64_t size, WriteList* writes);
 
   alignas(64) std::array<Row::Slots, kRows> fifo_{};
   std::array<SizeRecord, kRows> records_{};  // sent from here
