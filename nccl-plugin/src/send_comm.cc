@@ -113,7 +113,27 @@ LaneSet SendComm::lanes_for(uint64_t size) const {
   return set;
 }
 
-bool SendComm::room_for(const LaneSet& lanes, uint64_t size) const {
+// The slot for this tag in the row at the head, or -1 after progress(): there is none yet, or the connection has
+// failed.
+int SendComm::choose_slot(int tag) {
+  if (!row_ready()) {  // the receiver is behind
+    progress();
+    if (error() != ncclSuccess || !row_ready()) return -1;
+  }
+  const int slot = row_.find(fifo_[row_.place()], tag);
+  if (slot < 0) progress();  // its row follows this one, which may wait for a failed peer
+  return slot;
+}
+
+// The lanes of the row at the head, with those of `message`. A row of empty messages ends on the lane of its number.
+LaneSet SendComm::row_lanes_with(const Message& message) const {
+  LaneSet lanes = row_.lanes() | message.lanes;
+  if (message.last && lanes.none()) lanes.set(row_.number() % lanes_.size());
+  return lanes;
+}
+
+bool SendComm::has_room(const LaneSet& lanes, uint64_t size) const {
+  if (free_count_ == 0 || record_busy_[row_.place()]) return false;
   const uint32_t writes = static_cast<uint32_t>(size / kLargestWrite) + 2;
   for (size_t i = 0; i < lanes_.size(); ++i)
     if (lanes[i] && !lanes_.room(lanes_[i], writes)) return false;
@@ -130,71 +150,77 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
              static_cast<unsigned long>(kLargestMessage));
     return ncclInvalidArgument;
   }
-  if (!row_ready()) {
-    progress();
-    if (error() != ncclSuccess || !row_ready()) return error();
-  }
-  const int r = row_.find(fifo_[row_.place()], tag);
-  if (r < 0) return progress();  // its row follows this one, which may wait for a failed peer
-  const Slot& slot = fifo_[row_.place()][r];
+  const int slot = choose_slot(tag);
+  if (slot < 0) return error();  // ncclSuccess: NCCL tries again
   // A larger message is truncated, as by NCCL's own networks. The peer can write here at any time: read once.
-  size = std::min(size, __atomic_load_n(&slot.size, __ATOMIC_RELAXED));
-  const LaneSet lanes = size == 0 ? LaneSet() : lanes_for(size);
-  const bool last = row_.is_last(r);
-  LaneSet row_lanes = row_.lanes() | lanes;
-  if (last && row_lanes.none()) row_lanes.set(row_.number() % lanes_.size());  // a row of empty messages
-  if (free_count_ == 0 || !room_for(row_lanes, size) || record_busy_[row_.place()]) return progress();
+  size = std::min(size, __atomic_load_n(&fifo_[row_.place()][slot].size, __ATOMIC_RELAXED));
+  Message message{slot, reinterpret_cast<uint64_t>(data), size, memory, row_.is_last(slot)};
+  if (size != 0) message.lanes = lanes_for(size);
+  const LaneSet row_lanes = row_lanes_with(message);
+  if (!has_room(row_lanes, size)) return progress();  // completions make room
 
+  row_.set_lanes(row_lanes);
+  message.request = begin_request(slot, size);
+  if (size != 0 && memory->gpu() != nullptr && stage(&message) != ncclSuccess) return error();
+  if (post_message(message) != ncclSuccess) return error();
+  row_.post(slot);
+  SendRequest& made = requests_[message.request];
+  made.event_.start(profile, {kProfileQp, number(), message.request, IBV_WR_RDMA_WRITE,
+                              static_cast<int>(lanes_[row_lanes._Find_first()].qpn), size});
+  *request = &made;
+  return ncclSuccess;
+}
+
+// Takes a free request, which there must be, for a message to this slot. Returns its index.
+uint32_t SendComm::begin_request(int slot, uint64_t size) {
   const uint32_t index = free_[--free_count_];
   SendRequest& made = requests_[index];
   made.size_ = size;
   made.pending_ = 0;
   made.posted_ = Clock::now();
   made.place_ = static_cast<uint8_t>(row_.place());
-  records_[row_.place()].sizes[r] = size;
-  row_.set_lanes(row_lanes);
-  Message message{&slot, reinterpret_cast<uint64_t>(data), size, memory, index};
-  if (size != 0 && memory->gpu() != nullptr) {
-    void* const room = made.staging_.room(api_, process().devices, number(), size);
-    if (room == nullptr) return fail(ncclSystemError, std::string("registering memory: ") + std::strerror(errno));
-    memory->gpu()->read(room, data, size);
-    message.data = reinterpret_cast<uint64_t>(room);
-    message.memory = made.staging_.memory();
-  }
-  if (post_message(message, lanes, last) != ncclSuccess) return error();
-  row_.post(r);
-  made.event_.start(profile, {kProfileQp, number(), index, IBV_WR_RDMA_WRITE,
-                              static_cast<int>(lanes_[row_lanes._Find_first()].qpn), size});
-  *request = &made;
+  records_[row_.place()].sizes[slot] = size;
+  return index;
+}
+
+// Copies the data of a GPU into the request's host memory, from where they are sent.
+ncclResult_t SendComm::stage(Message* message) {
+  Staging& staging = requests_[message->request].staging_;
+  void* const room = staging.room(api_, process().devices, number(), message->size);
+  if (room == nullptr) return fail(ncclSystemError, std::string("registering memory: ") + std::strerror(errno));
+  message->memory->gpu()->read(room, reinterpret_cast<const void*>(message->data), message->size);
+  message->data = reinterpret_cast<uint64_t>(room);
+  message->memory = staging.memory();
   return ncclSuccess;
 }
 
-// Posts the message on `lanes` and, when it is the last of its row, the row's end on every lane that the row used.
-ncclResult_t SendComm::post_message(const Message& message, const LaneSet& lanes, bool last) {
-  const uint64_t pieces = std::max<size_t>(lanes.count(), 1);
+// Posts the message on its lanes and, when it is the last of its row, the row's end on every lane that the row used.
+ncclResult_t SendComm::post_message(const Message& message) {
+  const uint64_t pieces = std::max<size_t>(message.lanes.count(), 1);
   // Pieces begin at multiples of the largest packet, so that splitting makes no short packets within.
   const uint64_t piece = ((message.size + pieces - 1) / pieces + 4095) / 4096 * 4096;
   uint64_t offset = 0;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     uint64_t size = 0;
-    if (lanes[i]) size = std::min(piece, message.size - offset);
-    if (size == 0 && !(last && row_.lanes()[i])) continue;
-    if (const ncclResult_t result = post_piece(static_cast<int>(i), message, offset, size, last); result != ncclSuccess)
+    if (message.lanes[i]) size = std::min(piece, message.size - offset);
+    if (size == 0 && !(message.last && row_.lanes()[i])) continue;
+    if (const ncclResult_t result = post_piece(static_cast<int>(i), message, offset, size); result != ncclSuccess)
       return result;
     offset += size;
   }
   return ncclSuccess;
 }
 
-ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64_t offset, uint64_t size, bool last) {
+ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64_t offset, uint64_t size) {
   Lane& lane = lanes_[lane_index];
+  const Slot& slot = fifo_[row_.place()][message.slot];
   WriteList writes;
   for (uint64_t at = 0; at < size; at += kLargestWrite)
     writes.add(WorkId{Work::kSend, lane_index, message.request}.pack(),
                {message.data + offset + at, static_cast<uint32_t>(std::min(kLargestWrite, size - at)),
                 message.memory->lkey(lane.member)},
-               message.slot->addr + offset + at, message.slot->keys[lane.remote_member]);
-  if (last) add_end(lane_index, message, size, &writes);
+               slot.addr + offset + at, slot.keys[lane.remote_member]);
+  if (message.last) add_end(lane_index, message, size, &writes);
   lane.in_flight += writes.size();
   requests_[message.request].pending_ += writes.size();
   return post(lane, writes.first());

@@ -50,10 +50,12 @@ class SendComm final : public Connection {
   static constexpr uint32_t kSendDepth = 2 * kRows + 16;  // a message and an end per row, and a keepalive
 
   struct Message {
-    const Slot* slot;
+    int slot;  // of the row at the head
     uint64_t data, size;
     const Memory* memory;
-    uint32_t request;
+    bool last;        // of its row
+    LaneSet lanes{};  // that carry it; none: it is empty
+    uint32_t request = 0;
   };
 
   void* control_memory() override { return fifo_.data(); }
@@ -67,12 +69,17 @@ class SendComm final : public Connection {
   void log_retransmissions() const;
 
   bool row_ready();
+  int choose_slot(int tag);
   bool cut(uint64_t size) const { return split_bytes_ != 0 && size >= split_bytes_ && lanes_.size() > 1; }
   LaneSet lanes_for(uint64_t size) const;
-  // True if `lanes` have room for a message of `size` and the end of its row.
-  bool room_for(const LaneSet& lanes, uint64_t size) const;
-  ncclResult_t post_message(const Message& message, const LaneSet& lanes, bool last);
-  ncclResult_t post_piece(int lane, const Message& message, uint64_t offset, uint64_t size, bool last);
+  LaneSet row_lanes_with(const Message& message) const;
+  // True if there are a request and the place's size record, and `lanes` can take a message of `size` and the end of
+  // its row.
+  bool has_room(const LaneSet& lanes, uint64_t size) const;
+  uint32_t begin_request(int slot, uint64_t size);
+  ncclResult_t stage(Message* message);
+  ncclResult_t post_message(const Message& message);
+  ncclResult_t post_piece(int lane, const Message& message, uint64_t offset, uint64_t size);
   void add_end(int lane, const Message& message, uint64_t size, WriteList* writes);
 
   alignas(64) std::array<Row::Slots, kRows> fifo_{};
