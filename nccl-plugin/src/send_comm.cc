@@ -108,7 +108,7 @@ bool SendComm::row_ready() {
 
 LaneSet SendComm::lanes_for(uint64_t size) const {
   LaneSet set;
-  if (!cut(size)) return set.set(row_.number() % lanes_.size());
+  if (!cut(size)) return set.set(single_lane());
   for (size_t i = 0; i < lanes_.size(); ++i) set.set(i);
   return set;
 }
@@ -125,10 +125,10 @@ int SendComm::choose_slot(int tag) {
   return slot;
 }
 
-// The lanes of the row at the head, with those of `message`. A row of empty messages ends on the lane of its number.
+// The lanes of the row at the head, with those of `message`. A row of empty messages needs one for its end.
 LaneSet SendComm::row_lanes_with(const Message& message) const {
   LaneSet lanes = row_.lanes() | message.lanes;
-  if (message.last && lanes.none()) lanes.set(row_.number() % lanes_.size());
+  if (message.last && lanes.none()) lanes.set(single_lane());
   return lanes;
 }
 
@@ -159,6 +159,8 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
   const LaneSet row_lanes = row_lanes_with(message);
   if (!has_room(row_lanes, size)) return progress();  // completions make room
 
+  // None carries the empty messages at the beginning of a row.
+  const size_t first_lane = row_lanes.any() ? row_lanes._Find_first() : single_lane();
   row_.set_lanes(row_lanes);
   message.request = begin_request(slot, size);
   if (size != 0 && memory->gpu() != nullptr && stage(&message) != ncclSuccess) return error();
@@ -166,7 +168,7 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
   row_.post(slot);
   SendRequest& made = requests_[message.request];
   made.event_.start(profile, {kProfileQp, number(), message.request, IBV_WR_RDMA_WRITE,
-                              static_cast<int>(lanes_[row_lanes._Find_first()].qpn), size});
+                              static_cast<int>(lanes_[first_lane].qpn), size});
   *request = &made;
   return ncclSuccess;
 }

@@ -71,6 +71,8 @@ class SendComm final : public Connection {
   bool row_ready();
   int choose_slot(int tag);
   bool cut(uint64_t size) const { return split_bytes_ != 0 && size >= split_bytes_ && lanes_.size() > 1; }
+  // Of the row at the head, for messages that are not split.
+  size_t single_lane() const { return row_.number() % lanes_.size(); }
   LaneSet lanes_for(uint64_t size) const;
   LaneSet row_lanes_with(const Message& message) const;
   // True if there are a request and the place's size record, and `lanes` can take a message of `size` and the end of
