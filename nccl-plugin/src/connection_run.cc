@@ -74,7 +74,7 @@ ncclResult_t Connection::progress() {
     for (int i = 0; i < n && error_ == ncclSuccess; ++i) {
       if (wc[i].status != IBV_WC_SUCCESS) {
         broken(wc[i]);
-      } else if (static_cast<Work>(wc[i].wr_id >> 56) == Work::kKeepalive) {
+      } else if (WorkId::unpack(wc[i].wr_id).kind == Work::kKeepalive) {
         monitor_.note_keepalive_completed();
         --lanes_[0].in_flight;
       } else {
@@ -125,7 +125,7 @@ void Connection::send_keepalive() {
   Lane& lane = lanes_[0];
   if (!lanes_.room(lane, 1)) return;  // the requests that fill the queue will fail, too
   ibv_send_wr wr{};
-  wr.wr_id = work_id(Work::kKeepalive, 0, 0);
+  wr.wr_id = WorkId{Work::kKeepalive, 0, 0}.pack();
   wr.opcode = IBV_WR_RDMA_WRITE;
   wr.send_flags = IBV_SEND_SIGNALED;
   wr.wr.rdma.remote_addr = remote_control_.addr;

@@ -7,16 +7,13 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "gid.h"
 #include "log.h"
 #include "name_filter.h"
 
 namespace mrc::nccl {
 
 namespace {
-
-bool is_zero(const ibv_gid& gid) {
-  return std::all_of(std::begin(gid.raw), std::end(gid.raw), [](uint8_t b) { return b == 0; });
-}
 
 // Different for different devices of a host, the same at every start: NCCL recognises ports of one NIC by it.
 uint64_t guid_of(const ibv_gid& gid, const std::string& name) {

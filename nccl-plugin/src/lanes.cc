@@ -169,7 +169,7 @@ int Lanes::post_receives(size_t lane, uint32_t count) {
     const uint32_t n = count < kReceivesAtOnce ? count : kReceivesAtOnce;
     for (uint32_t i = 0; i < n; ++i) {
       list[i] = {};
-      list[i].wr_id = work_id(Work::kReceive, static_cast<int>(lane), 0);
+      list[i].wr_id = WorkId{Work::kReceive, static_cast<int>(lane), 0}.pack();
       list[i].next = i + 1 < n ? &list[i + 1] : nullptr;
     }
     ibv_recv_wr* bad = nullptr;

@@ -15,12 +15,20 @@
 
 namespace mrc::nccl {
 
-// Upper byte of wr_id: kind of the completion; the next byte: lane; the lower 32 bits belong to the kind.
 enum class Work : uint8_t { kSend = 1, kRecord = 2, kSlots = 3, kReceive = 4, kKeepalive = 5 };
 
-inline uint64_t work_id(Work kind, int lane, uint32_t detail) {
-  return static_cast<uint64_t>(kind) << 56 | static_cast<uint64_t>(lane) << 48 | detail;
-}
+// What a work request is, as its wr_id has it: bits 63..56 kind, 55..48 lane, 31..0 detail.
+struct WorkId {
+  Work kind;
+  int lane;
+  uint32_t detail;  // kSend, kRecord: index of the request; kSlots: writes of slots up to this one; otherwise 0
+
+  uint64_t pack() const { return static_cast<uint64_t>(kind) << 56 | static_cast<uint64_t>(lane) << 48 | detail; }
+  static WorkId unpack(uint64_t wr_id) {
+    return {static_cast<Work>(wr_id >> 56), static_cast<int>(wr_id >> 48 & 0xFF), static_cast<uint32_t>(wr_id)};
+  }
+};
+static_assert(kMaxLanes <= 256, "a lane has 8 bits");
 
 struct Lane {
   mrc_qp* qp = nullptr;

@@ -105,7 +105,7 @@ ncclResult_t Listener::make_room() {
   for (auto it = candidates_.begin(); it != candidates_.end(); ++it) {
     if (it->at != At::kRequest) continue;
     const ncclResult_t result = receive_request(*it);
-    if (it->at == At::kRequest) drop(*it, "too many strangers at once");
+    if (it->at == At::kRequest) drop(*it, "too many other connections wait to be identified");
     const bool gone = it->at == At::kDropped;
     if (gone) candidates_.erase(it);
     if (gone || result != ncclSuccess) return result;
@@ -145,7 +145,7 @@ ncclResult_t Listener::receive_request(Candidate& c) {
   }
   if (io == Io::kAgain &&
       Clock::now() - c.since > std::chrono::milliseconds(context_->process->settings.hello_timeout_ms)) {
-    drop(c, "it has not said who it is within NCCL_MRC_HELLO_TIMEOUT_MS");
+    drop(c, "it has not identified itself within NCCL_MRC_HELLO_TIMEOUT_MS");
     return ncclSuccess;
   }
   return interrupted(c, io);

@@ -93,23 +93,22 @@ ncclResult_t RecvComm::post_slots(int n) {
   writes_ += writes;
   lane.in_flight += writes;
   ibv_send_wr& last = list[writes - 1];
-  last.wr_id = work_id(Work::kSlots, 0, writes_);
+  last.wr_id = WorkId{Work::kSlots, 0, writes_}.pack();
   if (row_ % kRowsPerSignal == 0) last.send_flags = IBV_SEND_SIGNALED;
   return post(lane, list);
 }
 
 void RecvComm::completed(const ibv_wc& wc) {
-  if (static_cast<Work>(wc.wr_id >> 56) == Work::kSlots) {
-    const uint32_t done = static_cast<uint32_t>(wc.wr_id);
-    lanes_[0].in_flight -= done - writes_done_;
-    writes_done_ = done;
+  const WorkId id = WorkId::unpack(wc.wr_id);
+  if (id.kind == Work::kSlots) {
+    lanes_[0].in_flight -= id.detail - writes_done_;
+    writes_done_ = id.detail;
     rows_written_ += kRowsPerSignal;
     return;
   }
-  const int lane = static_cast<int>(wc.wr_id >> 48 & 0xFF);
-  if (++taken_[lane] >= kRepostBatch) {
-    taken_[lane] = 0;
-    post_receives(lane, kRepostBatch);
+  if (++taken_[id.lane] >= kRepostBatch) {
+    taken_[id.lane] = 0;
+    post_receives(id.lane, kRepostBatch);
   }
   row_ended(wc.imm_data);
 }

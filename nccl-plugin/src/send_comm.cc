@@ -93,39 +93,47 @@ void SendComm::update_events(const PathDescription& path) {
     if (request.pending_ != 0) request.event_.update(path);
 }
 
-// The peer writes the FIFO at any time: a slot is read only when its last word shows that it is complete.
+// True if the row at the head has begun.
 bool SendComm::row_ready() {
-  if (row_count_ != 0) return true;
-  const auto& slots = fifo_[place_of(row_)];
-  if (__atomic_load_n(&slots[0].row, __ATOMIC_ACQUIRE) != row_) return false;
-  const uint32_t count = __atomic_load_n(&slots[0].count, __ATOMIC_RELAXED);
-  if (count < 1 || count > kMaxRecvs) {
-    fail(ncclRemoteError, "the peer posted a group of " + std::to_string(count) + " receives");
+  if (row_.begun()) return true;
+  const std::optional<uint32_t> count = row_.read_count(fifo_[row_.place()]);
+  if (!count) return false;
+  if (!Row::in_range(*count)) {
+    fail(ncclRemoteError, "the peer posted a group of " + std::to_string(*count) + " receives");
     return false;
   }
-  for (uint32_t r = 1; r < count; ++r)
-    if (__atomic_load_n(&slots[r].row, __ATOMIC_ACQUIRE) != row_) return false;
-  row_count_ = count;
-  row_posted_ = 0;
-  row_lanes_.reset();
+  row_.begin(*count);
   return true;
 }
 
-int SendComm::find_slot(int tag) const {
-  const auto& slots = fifo_[place_of(row_)];
-  for (uint32_t r = 0; r < row_count_; ++r)
-    if ((row_posted_ >> r & 1) == 0 && slots[r].tag == tag) return static_cast<int>(r);
-  return -1;
-}
-
-SendComm::LaneSet SendComm::lanes_for(uint64_t size) const {
+LaneSet SendComm::lanes_for(uint64_t size) const {
   LaneSet set;
-  if (!cut(size)) return set.set(row_ % lanes_.size());
+  if (!cut(size)) return set.set(single_lane());
   for (size_t i = 0; i < lanes_.size(); ++i) set.set(i);
   return set;
 }
 
-bool SendComm::room_for(const LaneSet& lanes, uint64_t size) const {
+// The slot for this tag in the row at the head, or -1 after progress(): there is none yet, or the connection has
+// failed.
+int SendComm::choose_slot(int tag) {
+  if (!row_ready()) {  // the receiver is behind
+    progress();
+    if (error() != ncclSuccess || !row_ready()) return -1;
+  }
+  const int slot = row_.find(fifo_[row_.place()], tag);
+  if (slot < 0) progress();  // its row follows this one, which may wait for a failed peer
+  return slot;
+}
+
+// The lanes of the row at the head, with those of `message`. A row of empty messages needs one for its end.
+LaneSet SendComm::row_lanes_with(const Message& message) const {
+  LaneSet lanes = row_.lanes() | message.lanes;
+  if (message.last && lanes.none()) lanes.set(single_lane());
+  return lanes;
+}
+
+bool SendComm::has_room(const LaneSet& lanes, uint64_t size) const {
+  if (free_count_ == 0 || record_busy_[row_.place()]) return false;
   const uint32_t writes = static_cast<uint32_t>(size / kLargestWrite) + 2;
   for (size_t i = 0; i < lanes_.size(); ++i)
     if (lanes[i] && !lanes_.room(lanes_[i], writes)) return false;
@@ -142,131 +150,123 @@ ncclResult_t SendComm::isend(const void* data, uint64_t size, int tag, const Mem
              static_cast<unsigned long>(kLargestMessage));
     return ncclInvalidArgument;
   }
-  if (!row_ready()) {
-    progress();
-    if (error() != ncclSuccess || !row_ready()) return error();
-  }
-  const int r = find_slot(tag);
-  if (r < 0) return progress();  // its row follows this one, which may wait for a failed peer
-  const Slot& slot = fifo_[place_of(row_)][r];
+  const int slot = choose_slot(tag);
+  if (slot < 0) return error();  // ncclSuccess: NCCL tries again
   // A larger message is truncated, as by NCCL's own networks. The peer can write here at any time: read once.
-  size = std::min(size, __atomic_load_n(&slot.size, __ATOMIC_RELAXED));
-  const LaneSet lanes = size == 0 ? LaneSet() : lanes_for(size);
-  const bool last = row_posted_ == ((1u << row_count_) - 1) - (1u << r);
-  LaneSet row_lanes = row_lanes_ | lanes;
-  if (last && row_lanes.none()) row_lanes.set(row_ % lanes_.size());  // a row of empty messages
-  if (free_count_ == 0 || !room_for(row_lanes, size) || record_busy_[place_of(row_)]) return progress();
+  size = std::min(size, __atomic_load_n(&fifo_[row_.place()][slot].size, __ATOMIC_RELAXED));
+  Message message{slot, reinterpret_cast<uint64_t>(data), size, memory, row_.is_last(slot)};
+  if (size != 0) message.lanes = lanes_for(size);
+  const LaneSet row_lanes = row_lanes_with(message);
+  if (!has_room(row_lanes, size)) return progress();  // completions make room
 
+  // None carries the empty messages at the beginning of a row.
+  const size_t first_lane = row_lanes.any() ? row_lanes._Find_first() : single_lane();
+  row_.set_lanes(row_lanes);
+  message.request = begin_request(slot, size);
+  if (size != 0 && memory->gpu() != nullptr && stage(&message) != ncclSuccess) return error();
+  if (post_message(message) != ncclSuccess) return error();
+  row_.post(slot);
+  SendRequest& made = requests_[message.request];
+  made.event_.start(profile, {kProfileQp, number(), message.request, IBV_WR_RDMA_WRITE,
+                              static_cast<int>(lanes_[first_lane].qpn), size});
+  *request = &made;
+  return ncclSuccess;
+}
+
+// Takes a free request, which there must be, for a message to this slot. Returns its index.
+uint32_t SendComm::begin_request(int slot, uint64_t size) {
   const uint32_t index = free_[--free_count_];
   SendRequest& made = requests_[index];
   made.size_ = size;
   made.pending_ = 0;
   made.posted_ = Clock::now();
-  made.place_ = static_cast<uint8_t>(place_of(row_));
-  records_[place_of(row_)].sizes[r] = size;
-  row_lanes_ = row_lanes;
-  Message message{&slot, reinterpret_cast<uint64_t>(data), size, memory, index};
-  if (size != 0 && memory->gpu() != nullptr) {
-    void* const room = made.staging_.room(api_, process().devices, number(), size);
-    if (room == nullptr) return fail(ncclSystemError, std::string("registering memory: ") + std::strerror(errno));
-    memory->gpu()->read(room, data, size);
-    message.data = reinterpret_cast<uint64_t>(room);
-    message.memory = made.staging_.memory();
-  }
-  if (post_message(message, lanes, last) != ncclSuccess) return error();
-  row_posted_ |= 1u << r;
-  if (last) {
-    ++row_;
-    row_count_ = 0;
-  }
-  made.event_.start(profile, {kProfileQp, number(), index, IBV_WR_RDMA_WRITE,
-                              static_cast<int>(lanes_[row_lanes._Find_first()].qpn), size});
-  *request = &made;
+  made.place_ = static_cast<uint8_t>(row_.place());
+  records_[row_.place()].sizes[slot] = size;
+  return index;
+}
+
+// Copies the data of a GPU into the request's host memory, from where they are sent.
+ncclResult_t SendComm::stage(Message* message) {
+  Staging& staging = requests_[message->request].staging_;
+  void* const room = staging.room(api_, process().devices, number(), message->size);
+  if (room == nullptr) return fail(ncclSystemError, std::string("registering memory: ") + std::strerror(errno));
+  message->memory->gpu()->read(room, reinterpret_cast<const void*>(message->data), message->size);
+  message->data = reinterpret_cast<uint64_t>(room);
+  message->memory = staging.memory();
   return ncclSuccess;
 }
 
-// Posts the message on `lanes` and, when it is the last of its row, the row's end on every lane that the row used.
-ncclResult_t SendComm::post_message(const Message& message, const LaneSet& lanes, bool last) {
-  const uint64_t pieces = std::max<size_t>(lanes.count(), 1);
+// Posts the message on its lanes and, when it is the last of its row, the row's end on every lane that the row used.
+ncclResult_t SendComm::post_message(const Message& message) {
+  const uint64_t pieces = std::max<size_t>(message.lanes.count(), 1);
   // Pieces begin at multiples of the largest packet, so that splitting makes no short packets within.
   const uint64_t piece = ((message.size + pieces - 1) / pieces + 4095) / 4096 * 4096;
   uint64_t offset = 0;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     uint64_t size = 0;
-    if (lanes[i]) size = std::min(piece, message.size - offset);
-    if (size == 0 && !(last && row_lanes_[i])) continue;
-    if (const ncclResult_t result = post_piece(static_cast<int>(i), message, offset, size, last); result != ncclSuccess)
+    if (message.lanes[i]) size = std::min(piece, message.size - offset);
+    if (size == 0 && !(message.last && row_.lanes()[i])) continue;
+    if (const ncclResult_t result = post_piece(static_cast<int>(i), message, offset, size); result != ncclSuccess)
       return result;
     offset += size;
   }
   return ncclSuccess;
 }
 
-ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64_t offset, uint64_t size, bool last) {
+ncclResult_t SendComm::post_piece(int lane_index, const Message& message, uint64_t offset, uint64_t size) {
   Lane& lane = lanes_[lane_index];
-  SendRequest& request = requests_[message.request];
-  const uint32_t ends = static_cast<uint32_t>(row_lanes_.count());
-  const bool size_in_imm = row_count_ == 1 && ends == 1 && message.size <= kImmLargest;
-  // Of the row's lanes the first carries the size record.
-  const bool record = last && !size_in_imm && static_cast<size_t>(lane_index) == row_lanes_._Find_first();
-  ibv_send_wr list[kMaxWrites + 1];
-  ibv_sge parts[kMaxWrites + 1];
-  int n = 0;
-  auto add = [&](Work kind, ibv_wr_opcode opcode, uint64_t from, uint64_t bytes, uint32_t lkey, uint64_t to,
-                 uint32_t key) {
-    parts[n] = {from, static_cast<uint32_t>(bytes), lkey};
-    list[n] = {};
-    list[n].wr_id = work_id(kind, lane_index, message.request);
-    list[n].sg_list = &parts[n];
-    list[n].num_sge = bytes == 0 ? 0 : 1;
-    list[n].opcode = opcode;
-    list[n].send_flags = IBV_SEND_SIGNALED;
-    list[n].wr.rdma.remote_addr = to;
-    list[n].wr.rdma.rkey = key;
-    if (n > 0) list[n - 1].next = &list[n];
-    ++n;
-  };
+  const Slot& slot = fifo_[row_.place()][message.slot];
+  WriteList writes;
   for (uint64_t at = 0; at < size; at += kLargestWrite)
-    add(Work::kSend, IBV_WR_RDMA_WRITE, message.data + offset + at, std::min(kLargestWrite, size - at),
-        message.memory->lkey(lane.member), message.slot->addr + offset + at, message.slot->keys[lane.remote_member]);
-  const uint32_t place = place_of(row_);
+    writes.add(WorkId{Work::kSend, lane_index, message.request}.pack(),
+               {message.data + offset + at, static_cast<uint32_t>(std::min(kLargestWrite, size - at)),
+                message.memory->lkey(lane.member)},
+               slot.addr + offset + at, slot.keys[lane.remote_member]);
+  if (message.last) add_end(lane_index, message, size, &writes);
+  lane.in_flight += writes.size();
+  requests_[message.request].pending_ += writes.size();
+  return post(lane, writes.first());
+}
+
+// Ends the row on a lane, behind `size` bytes of its last message: by an immediate of the last write, or of one more.
+void SendComm::add_end(int lane_index, const Message& message, uint64_t size, WriteList* writes) {
+  const Lane& lane = lanes_[lane_index];
+  const uint32_t place = row_.place();
+  const uint32_t ends = static_cast<uint32_t>(row_.lanes().count());
+  const uint32_t key = remote_control_.keys[lane.remote_member];
+  const bool size_in_imm = row_.count() == 1 && ends == 1 && message.size <= kImmLargest;
+  // Of the row's lanes the first carries the size record.
+  const bool record = !size_in_imm && static_cast<size_t>(lane_index) == row_.lanes()._Find_first();
   // A full packet with an immediate is longer than those before it, and would have to leave in a burst of its own: of
   // 128 KiB, the size of NCCL's messages between two ranks, in a fourth one. A packet without data leaves with them.
   const bool ends_full = size > lane.mtu && size % lane.mtu == 0;
   if (record) {
-    add(Work::kRecord, IBV_WR_RDMA_WRITE_WITH_IMM, reinterpret_cast<uint64_t>(&records_[place]), sizeof(SizeRecord),
-        records_memory_->lkey(lane.member), remote_control_.addr + place * sizeof(SizeRecord),
-        remote_control_.keys[lane.remote_member]);
+    writes->add(WorkId{Work::kRecord, lane_index, message.request}.pack(),
+                {reinterpret_cast<uint64_t>(&records_[place]), sizeof(SizeRecord), records_memory_->lkey(lane.member)},
+                remote_control_.addr + place * sizeof(SizeRecord), key);
     record_busy_.set(place);
-  } else if (last && (n == 0 || ends_full)) {
-    add(Work::kSend, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0, remote_control_.addr,
-        remote_control_.keys[lane.remote_member]);
+  } else if (size == 0 || ends_full) {
+    writes->add(WorkId{Work::kSend, lane_index, message.request}.pack(), {}, remote_control_.addr, key);
   }
-  if (last) {
-    list[n - 1].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-    list[n - 1].imm_data = size_in_imm ? imm_with_size(row_, message.size) : imm_with_lanes(row_, ends);
-  }
-  lane.in_flight += static_cast<uint32_t>(n);
-  request.pending_ += static_cast<uint32_t>(n);
-  return post(lane, list);
+  writes->end_with(size_in_imm ? imm_with_size(row_.number(), message.size) : imm_with_lanes(row_.number(), ends));
 }
 
 void SendComm::completed(const ibv_wc& wc) {
-  SendRequest& request = requests_[wc.wr_id & 0xFFFFFFFF];
-  --lanes_[wc.wr_id >> 48 & 0xFF].in_flight;
+  const WorkId id = WorkId::unpack(wc.wr_id);
+  SendRequest& request = requests_[id.detail];
+  --lanes_[id.lane].in_flight;
   if (--request.pending_ == 0)
     latencies_.record(static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - request.posted_).count()));
-  if (static_cast<Work>(wc.wr_id >> 56) == Work::kRecord) record_busy_.reset(request.place_);
+  if (id.kind == Work::kRecord) record_busy_.reset(request.place_);
 }
 
-// The row at the head is not complete. What the lanes have under way is that of requests, and those on the stack have
-// nothing under way.
+// What the lanes have under way is that of requests, and those on the stack have nothing under way.
 void SendComm::check() const {
   if constexpr (!kCheckInvariants) return;
   Connection::check();
-  MRC_INVARIANT(free_count_ <= kRows && row_count_ <= kMaxRecvs);
-  MRC_INVARIANT(row_count_ == 0 || row_posted_ < (1u << row_count_) - 1);
-  MRC_INVARIANT((row_lanes_ >> lanes_.size()).none());
+  MRC_INVARIANT(free_count_ <= kRows);
+  row_.check();
+  MRC_INVARIANT((row_.lanes() >> lanes_.size()).none());
   if (error() != ncclSuccess || !pace_.due(kRows)) return;
   uint32_t of_lanes = 0, of_requests = own_in_flight();
   for (const Lane& lane : lanes_) of_lanes += lane.in_flight;

@@ -11,6 +11,8 @@
 #include "profile.h"
 #include "protocol.h"
 #include "request.h"
+#include "row.h"
+#include "write_list.h"
 
 namespace mrc::nccl {
 
@@ -46,15 +48,15 @@ class SendComm final : public Connection {
  private:
   friend class SendRequest;
   static constexpr uint32_t kSendDepth = 2 * kRows + 16;  // a message and an end per row, and a keepalive
-  static constexpr int kMaxWrites = kLargestMessage / kLargestWrite + 1;
 
   struct Message {
-    const Slot* slot;
+    int slot;  // of the row at the head
     uint64_t data, size;
     const Memory* memory;
-    uint32_t request;
+    bool last;        // of its row
+    LaneSet lanes{};  // that carry it; none: it is empty
+    uint32_t request = 0;
   };
-  using LaneSet = std::bitset<kMaxLanes>;
 
   void* control_memory() override { return fifo_.data(); }
   size_t control_size() const override { return sizeof fifo_; }
@@ -67,15 +69,22 @@ class SendComm final : public Connection {
   void log_retransmissions() const;
 
   bool row_ready();
-  int find_slot(int tag) const;
+  int choose_slot(int tag);
   bool cut(uint64_t size) const { return split_bytes_ != 0 && size >= split_bytes_ && lanes_.size() > 1; }
+  // Of the row at the head, for messages that are not split.
+  size_t single_lane() const { return row_.number() % lanes_.size(); }
   LaneSet lanes_for(uint64_t size) const;
-  // True if `lanes` have room for a message of `size` and the end of its row.
-  bool room_for(const LaneSet& lanes, uint64_t size) const;
-  ncclResult_t post_message(const Message& message, const LaneSet& lanes, bool last);
-  ncclResult_t post_piece(int lane, const Message& message, uint64_t offset, uint64_t size, bool last);
+  LaneSet row_lanes_with(const Message& message) const;
+  // True if there are a request and the place's size record, and `lanes` can take a message of `size` and the end of
+  // its row.
+  bool has_room(const LaneSet& lanes, uint64_t size) const;
+  uint32_t begin_request(int slot, uint64_t size);
+  ncclResult_t stage(Message* message);
+  ncclResult_t post_message(const Message& message);
+  ncclResult_t post_piece(int lane, const Message& message, uint64_t offset, uint64_t size);
+  void add_end(int lane, const Message& message, uint64_t size, WriteList* writes);
 
-  alignas(64) std::array<std::array<Slot, kMaxRecvs>, kRows> fifo_{};
+  alignas(64) std::array<Row::Slots, kRows> fifo_{};
   std::array<SizeRecord, kRows> records_{};  // sent from here
   std::unique_ptr<Memory> records_memory_;
   std::bitset<kRows> record_busy_;
@@ -84,12 +93,7 @@ class SendComm final : public Connection {
   std::array<uint16_t, kRows> free_;  // a stack of indices
   uint32_t free_count_ = kRows;
   uint32_t split_bytes_ = 0;
-
-  // The row at the head.
-  uint64_t row_ = 1;
-  uint32_t row_count_ = 0;   // slots; 0: not there yet
-  uint32_t row_posted_ = 0;  // bit r: message of slot r has been posted
-  LaneSet row_lanes_;        // that carry a part of it
+  Row row_;
   mutable InvariantPace pace_;
 };
 

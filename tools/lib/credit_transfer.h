@@ -17,7 +17,7 @@
 
 namespace mrc::tools {
 
-enum class TransferKind : uint32_t { kHello = 0x4D4C0001, kData, kCredit, kEnd, kReport };
+enum class TransferKind : uint32_t { kStart = 0x4D4C0001, kData, kCredit, kEnd, kReport };
 
 struct TransferMessage {
   TransferKind kind = TransferKind::kData;
@@ -26,7 +26,7 @@ struct TransferMessage {
   uint64_t first_ns = 0;  // report: the server's clock at the first and the last byte
   uint64_t last_ns = 0;
   uint64_t cpu_us = 0;  // report: processor time of the server in this session
-  uint64_t memory = 0;  // hello: bytes of memory to copy into
+  uint64_t memory = 0;  // start: bytes of memory to copy into
 };
 static_assert(sizeof(TransferMessage) == 48);
 
@@ -47,21 +47,21 @@ inline uint8_t* map_memory(uint64_t bytes) {
 class CreditWindow {
  public:
   void restart() { *this = CreditWindow(); }
-  void begin(uint64_t now) { last_news_ = now; }
+  void begin(uint64_t now) { last_progress_ = now; }
   void on_sent(uint64_t bytes) { sent_ += bytes; }
   // `received`: bytes that the receiver has of this plane.
   void on_credit(uint64_t received, uint64_t now) {
     credited_ = std::max(credited_, received + lost_);
-    last_news_ = now;
+    last_progress_ = now;
   }
   uint64_t in_flight() const { return sent_ - credited_; }
   uint64_t lost() const { return lost_; }
   // With a closed window and no credit for 20 ms: what is in flight was lost.
   void write_off_if_stalled(uint64_t now) {
-    if (now < last_news_ + kStall) return;
+    if (now < last_progress_ + kStall) return;
     lost_ += in_flight();
     credited_ = sent_;
-    last_news_ = now;
+    last_progress_ = now;
   }
 
  private:
@@ -69,7 +69,7 @@ class CreditWindow {
   uint64_t sent_ = 0;
   uint64_t credited_ = 0;  // bytes the receiver has, or that were written off
   uint64_t lost_ = 0;
-  uint64_t last_news_ = 0;
+  uint64_t last_progress_ = 0;
 };
 
 // What the receiver has of one session.
@@ -78,18 +78,18 @@ class Reception {
   static constexpr uint64_t kCreditStep = 128 * 1024;  // bytes before a credit is returned, unless the queue ran empty
 
   uint32_t session() const { return session_; }
-  // False: no memory of the size that the hello asks for.
-  bool begin(const TransferMessage& hello) {
+  // False: no memory of the size that the request asks for.
+  bool begin(const TransferMessage& start) {
     uint8_t* const memory = memory_;
     const uint64_t bytes = bytes_;
     *this = Reception();
-    session_ = hello.session;
+    session_ = start.session;
     cpu_at_start_ = cpu_seconds();
     memory_ = memory;
     bytes_ = bytes;
-    if (bytes_ == hello.memory) return true;
+    if (bytes_ == start.memory) return true;
     if (memory_ != nullptr) ::munmap(memory_, bytes_);
-    bytes_ = hello.memory;
+    bytes_ = start.memory;
     memory_ = map_memory(bytes_);
     return memory_ != nullptr;
   }

@@ -18,13 +18,13 @@ class ChunkSchedule {
         target_(options.iters == 0 ? UINT64_MAX : (options.iters + plan.chunk - 1) / plan.chunk),
         lanes_(options.qps) {}
 
-  // Calls post(qp) for queue pairs with room for which may_post(qp) is true; it looks at a few, starting after the last
+  // Calls post(qp) for queue pairs with room for which may_post(qp) is true; examines a few, starting after the last
   // one of the previous call. True: it called.
   template <typename MayPost, typename Post>
   bool round(const MayPost& may_post, const Post& post) {
     bool any = false;
     const auto lanes = static_cast<uint32_t>(lanes_.size());
-    for (uint32_t i = 0; i < std::min(lanes, kLooks); ++i) {
+    for (uint32_t i = 0; i < std::min(lanes, kMaxExaminedQps); ++i) {
       const uint32_t qp = next_;
       next_ = next_ + 1 == lanes ? 0 : next_ + 1;
       if (!has_room(qp) || !may_post(qp)) continue;
@@ -47,7 +47,7 @@ class ChunkSchedule {
   }
 
  private:
-  static constexpr uint32_t kLooks = 64;  // at queue pairs, in one round
+  static constexpr uint32_t kMaxExaminedQps = 64;  // in one round
 
   struct Lane {  // one queue pair
     uint64_t posted = 0, completed = 0;

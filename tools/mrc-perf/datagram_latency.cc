@@ -76,13 +76,13 @@ void DatagramLatency::poll() {
       released_ = std::max(released_, Datagrams::number(wc[i]));
   }
   s_.datagrams.post_recycled();
-  if ((++spins_ & 0xFFFF) == 0) look_at_peer();
+  if ((++spins_ & 0xFFFF) == 0) check_peer();
 }
 
-void DatagramLatency::look_at_peer() {
+void DatagramLatency::check_peer() {
   const auto now = Clock::now();
-  if (!s_.client && round_ != round_at_look_) limit_ = now + kServerLimit;
-  round_at_look_ = round_;
+  if (!s_.client && round_ != round_at_check_) limit_ = now + kServerLimit;
+  round_at_check_ = round_;
   if (now > limit_)
     throw PerfError("a datagram is not answered, although it was repeated",
                     "the peer is gone, all paths are down, or nearly all packets are lost: see mrc-info --stats on "
@@ -106,7 +106,7 @@ int64_t DatagramLatency::ask() {
     if (due_ || spins % kSpins != 0) continue;
     const auto now = Clock::now();
     if (now - asked < kRepeat) continue;
-    look_at_peer();
+    check_peer();
     asked = now;
     repeated = true;
     send(round_);

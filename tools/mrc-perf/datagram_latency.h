@@ -35,14 +35,14 @@ class DatagramLatency {
   int64_t ask();
   void ask_rounds(double seconds);
   void answer_rounds();
-  void look_at_peer();
+  void check_peer();
 
   const DatagramSetup s_;
   uint64_t round_ = 0;            // of all runs; the one that is asked or awaited
   uint64_t rounds_ = UINT64_MAX;  // server: number of the round after the run's last one, as reported by the client
   uint64_t posted_ = 0, released_ = 0, spins_ = 0;
   bool due_ = false;  // client: the round is answered; server: the round before is to be answered
-  uint64_t round_at_look_ = 0;
+  uint64_t round_at_check_ = 0;
   std::chrono::steady_clock::time_point limit_;  // of the round
   LatencyResult counts_;
   std::vector<uint32_t> samples_;                                                   // of the run

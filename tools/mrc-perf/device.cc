@@ -8,14 +8,11 @@
 
 #include "config_refusal.h"
 #include "error.h"
+#include "gid.h"
 
 namespace mrc::perf {
 
 namespace {
-
-bool is_zero(const ibv_gid& gid) {
-  return std::all_of(std::begin(gid.raw), std::end(gid.raw), [](uint8_t b) { return b == 0; });
-}
 
 [[noreturn]] void fail(const std::string& what, const std::string& advice) {
   throw PerfError(what + ": " + std::strerror(errno), advice);

@@ -80,10 +80,10 @@ void Latency::poll() {
       released_ = std::max(released_, wc[i].wr_id);
     }
   }
-  if ((++spins_ & 0xFFFF) == 0) look_at_peer();
+  if ((++spins_ & 0xFFFF) == 0) check_peer();
 }
 
-void Latency::look_at_peer() {
+void Latency::check_peer() {
   if (Clock::now() > limit_)
     throw PerfError(
         "the time is over, and a message is not answered",

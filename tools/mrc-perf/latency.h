@@ -42,7 +42,7 @@ class Latency {
   // False, at the server, when the client has stopped before this round.
   bool wait(uint64_t round);
   void poll();
-  void look_at_peer();
+  void check_peer();
   bool stopped_before(uint64_t round) const { return round >= rounds_; }
   void run_client(double seconds);
 

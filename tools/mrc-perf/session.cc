@@ -23,16 +23,16 @@ constexpr int kThreadsProtocol = 5;  // of a client with threads, which needs a 
 constexpr double kSliceWaitSeconds = 86400;
 
 // A client identifies itself at once. While the server waits for a silent connection, others are blocked.
-constexpr double kHelloSeconds = 5;
+constexpr double kIdentifyTimeoutSeconds = 5;
 
 std::string receive_test(Options* o, Oob& oob) {
-  const nlohmann::json hello = oob.receive(kHelloSeconds);
-  const auto version = hello.find("mrc_perf");
-  if (version == hello.end()) throw PerfError("it is no mrc-perf", "start the client with this --port");
+  const nlohmann::json request = oob.receive(kIdentifyTimeoutSeconds);
+  const auto version = request.find("mrc_perf");
+  if (version == request.end()) throw PerfError("it is no mrc-perf", "start the client with this --port");
   if (*version != kProtocol && *version != kThreadsProtocol)
     throw PerfError("the client is another version of mrc-perf", "use the same version on both sides");
-  test_from_json(hello.value("test", nlohmann::json()), o);
-  return hello.value("session", "");
+  test_from_json(request.value("test", nlohmann::json()), o);
+  return request.value("session", "");
 }
 
 // Runs a part of the session; an exception of this side is reported to the other one. The peer's messages may have any

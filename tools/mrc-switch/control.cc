@@ -57,7 +57,7 @@ void ControlServer::accept_all() {
   }
 }
 
-bool ControlServer::talk(Client* client, const Answer& answer) {
+bool ControlServer::serve_client(Client* client, const Answer& answer) {
   char buffer[kMaxRequest];
   const ssize_t n = read(client->fd.get(), buffer, sizeof buffer);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -73,7 +73,7 @@ bool ControlServer::talk(Client* client, const Answer& answer) {
 
 void ControlServer::serve(const Answer& answer) {
   accept_all();
-  std::erase_if(clients_, [&](Client& c) { return talk(&c, answer); });
+  std::erase_if(clients_, [&](Client& c) { return serve_client(&c, answer); });
 }
 
 }  // namespace mrc::softswitch

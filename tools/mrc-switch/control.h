@@ -34,7 +34,7 @@ class ControlServer {
   };
   void accept_all();
   // True: it has been answered, or has closed.
-  bool talk(Client* client, const Answer& answer);
+  bool serve_client(Client* client, const Answer& answer);
 
   std::string path_;
   Fd listener_, epoll_;

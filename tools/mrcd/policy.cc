@@ -48,7 +48,7 @@ std::vector<ctl::DenyRule> denies_for(const std::vector<Finding>& findings, cons
   for (const Finding& f : findings) {
     if (f.plane < 1 || f.plane > own.size()) continue;
     const OwnPlane& here = own[f.plane - 1];
-    const bool at_home = f.t0 == here.t0;
+    const bool under_own_t0 = f.t0 == here.t0;
     ctl::DenyRule rule;
     rule.plane = f.plane;
     rule.by = kMonitor;
@@ -60,7 +60,7 @@ std::vector<ctl::DenyRule> denies_for(const std::vector<Finding>& findings, cons
         planes.insert(f.plane);
         break;
       case Finding::Part::kT0:
-        if (at_home)
+        if (under_own_t0)
           planes.insert(f.plane);
         else if (usid_of(f.t0, &t0) && std::none_of(f.hosts.begin(), f.hosts.end(), unreachable))
           rule.via = {t0};
@@ -75,8 +75,8 @@ std::vector<ctl::DenyRule> denies_for(const std::vector<Finding>& findings, cons
       case Finding::Part::kLink:
         if (!usid_of(f.t1, &t1) || !usid_of(f.t0, &t0)) continue;
         // The path up from here contains the T1 alone, the path down both.
-        rule.via = at_home ? std::vector<uint16_t>{t1} : std::vector<uint16_t>{t1, t0};
-        if (at_home) cut[f.plane - 1].insert(t1);
+        rule.via = under_own_t0 ? std::vector<uint16_t>{t1} : std::vector<uint16_t>{t1, t0};
+        if (under_own_t0) cut[f.plane - 1].insert(t1);
         break;
     }
     if (!same(rule, rules)) rules.push_back(std::move(rule));

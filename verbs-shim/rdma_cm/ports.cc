@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gid.h"
 #include "objects/device.h"
 #include "provider/provider.h"
 
@@ -10,10 +11,6 @@ namespace mrc::shim::rdma_cm {
 namespace {
 
 constexpr int kUsualGid = 3;  // the one that programs use without a setting: IPv4 where the device has it
-
-bool is_zero(const union ibv_gid& gid) {
-  return std::all_of(std::begin(gid.raw), std::end(gid.raw), [](uint8_t b) { return b == 0; });
-}
 
 // True when the address is one of its GIDs.
 bool fill(ibv_context* soft, const cm::Address& local, Port* port) {

@@ -235,7 +235,8 @@ void DaemonLink::serve() {
     if (read_some(fd)) continue;
     const MutexLock lock(mutex_);
     disconnect();
-    log_line(LogLevel::kDebug, "mrcd is gone: what it said stays, and the device looks for it again");
+    log_line(LogLevel::kDebug,
+             "mrcd has closed the connection: the shared state stays as it is, and the device reconnects");
   }
 }
 

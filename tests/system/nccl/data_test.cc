@@ -108,6 +108,24 @@ TEST_P(DataTest, a_group_is_matched_by_tags_in_any_order_of_sends) {
   }
 }
 
+// No lane carries an empty message that is not the last one of its row.
+TEST_P(DataTest, a_group_begins_with_an_empty_message) {
+  Buffer from = pair_->buffer(true, pattern(100, 6));
+  Buffer one = pair_->buffer(false, std::vector<uint8_t>(100)), two = pair_->buffer(false, std::vector<uint8_t>(100));
+  for (const size_t second : {size_t{100}, size_t{0}}) {
+    void* recv = pair_->irecv({&one, &two}, {100, 100}, {1, 2});
+    void* a = pair_->isend(from, 0, 1);
+    void* b = pair_->isend(from, second, 2);
+    EXPECT_EQ(pair_->finish(a)[0], 0);
+    EXPECT_EQ(pair_->finish(b)[0], static_cast<int>(second));
+    EXPECT_EQ(pair_->finish(recv, 2), (std::vector<int>{0, static_cast<int>(second)}));
+  }
+  EXPECT_EQ(two.bytes, from.bytes);
+  pair_->release(true, from);
+  pair_->release(false, one);
+  pair_->release(false, two);
+}
+
 TEST_P(DataTest, two_members_of_one_tag_are_served_in_order) {
   Buffer from = pair_->buffer(true, pattern(2000, 3));
   Buffer one = pair_->buffer(false, std::vector<uint8_t>(1000)), two = pair_->buffer(false, std::vector<uint8_t>(1000));

@@ -243,7 +243,7 @@ TEST_P(ShortHelloTest, silent_clients_do_not_block_the_peer) {
   std::vector<Raw> silent;
   for (int i = 0; i < 100; ++i) silent.emplace_back(handle_);
   join();
-  EXPECT_EQ(accept_until([&] { return log_has("has not said who it is"); }), ncclSuccess);
+  EXPECT_EQ(accept_until([&] { return log_has("has not identified itself"); }), ncclSuccess);
 }
 
 TEST_P(SetupTest, silent_clients_after_the_peer_do_not_block_it) {

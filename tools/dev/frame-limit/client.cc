@@ -107,7 +107,7 @@ Result Client::run(double seconds) {
   session = static_cast<uint32_t>(now_ns() >> 10) ^ static_cast<uint32_t>(::getpid());
   for (SendingPlane& plane : planes) {
     plane.window.restart();
-    (void)ask(&plane, Kind::kHello, Kind::kCredit);
+    (void)ask(&plane, Kind::kStart, Kind::kCredit);
   }
   double cpu = cpu_seconds();
   const uint64_t start = now_ns(), end = start + static_cast<uint64_t>(seconds * 1e9);

@@ -47,7 +47,7 @@ std::optional<Message> read_frame(const Received& frame) {
   if (std::memcmp(data + 12, kEtherTypeIpv6, 2) != 0 || data[14 + 6] != kUdp) return std::nullopt;
   Message message;
   std::memcpy(&message, data + kHeaderBytes, sizeof(message));
-  if (message.kind < Kind::kHello || message.kind > Kind::kReport) return std::nullopt;
+  if (message.kind < Kind::kStart || message.kind > Kind::kReport) return std::nullopt;
   return message;
 }
 

@@ -25,7 +25,7 @@ struct Server {
   bool serve(ReceivingPlane* plane);
   void data(ReceivingPlane* plane, const Received& frame);
   void control(ReceivingPlane* plane, const Message& message);
-  void begin(const Message& hello);
+  void begin(const Message& start);
   void credit(ReceivingPlane* plane);
 };
 
@@ -37,14 +37,14 @@ void Server::credit(ReceivingPlane* plane) {
   if (send_message(plane->port.get(), message)) plane->credited = plane->received;
 }
 
-void Server::begin(const Message& hello) {
+void Server::begin(const Message& start) {
   measured = false;
   for (ReceivingPlane& plane : planes) plane.received = plane.credited = 0;
-  if (!reception.begin(hello)) fail("memory");
+  if (!reception.begin(start)) fail("memory");
 }
 
 void Server::control(ReceivingPlane* plane, const Message& message) {
-  if (message.kind == Kind::kHello) {
+  if (message.kind == Kind::kStart) {
     if (message.session != reception.session()) begin(message);
     credit(plane);
   } else if (message.kind == Kind::kEnd && message.session == reception.session()) {

@@ -41,7 +41,7 @@ struct Client {
   uint64_t sent = 0;
 
   void open();
-  void hello(SendingPlane* p);
+  void start_plane(SendingPlane* p);
   bool read_credit(SendingPlane* p, Header* other);
   void send_burst(SendingPlane* p);
   Header finish();
@@ -70,9 +70,9 @@ void Client::open() {
   }
 }
 
-void Client::hello(SendingPlane* p) {
+void Client::start_plane(SendingPlane* p) {
   Header h;
-  h.kind = Kind::kHello;
+  h.kind = Kind::kStart;
   h.session = session;
   h.memory = std::max<uint64_t>(options.memory, 1u << 20);
   Header answer;
@@ -129,7 +129,7 @@ Header Client::finish() {
     (void)!::send(planes[0].sources[0], &h, sizeof(h), 0);
     uint64_t until = now_ns() + 20000000;
     while (now_ns() < until) {
-      report.kind = Kind::kHello;
+      report.kind = Kind::kStart;
       if (!read_credit(&planes[0], &report) || report.kind != Kind::kReport) continue;
       h.value = 1;
       for (int i = 0; i < 3; ++i) (void)!::send(planes[0].sources[0], &h, sizeof(h), 0);
@@ -143,8 +143,8 @@ Header Client::finish() {
 void Client::start_session() {
   session = static_cast<uint32_t>(now_ns() >> 10) ^ static_cast<uint32_t>(::getpid());
   for (SendingPlane& p : planes) p.window.restart();
-  if (options.latency) return hello(&planes[0]);
-  for (SendingPlane& p : planes) hello(&p);
+  if (options.latency) return start_plane(&planes[0]);
+  for (SendingPlane& p : planes) start_plane(&p);
 }
 
 void Client::prepare() {

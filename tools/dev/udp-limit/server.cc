@@ -60,7 +60,7 @@ void Server::credit(ReceivingPlane* p) {
 }
 
 void Server::control(ReceivingPlane* p, const Header& h, const Address& from, socklen_t length) {
-  if (h.kind == Kind::kHello) {
+  if (h.kind == Kind::kStart) {
     if (h.session != reception.session()) {
       done = false;
       for (ReceivingPlane& each : planes) each.received = each.credited = 0;
