@@ -85,6 +85,7 @@ mrc_ctl_ev DeviceProfiles::name_of(EvIndex ev_index) const {
 }
 
 int DeviceProfiles::modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask) {
+  const Checked checked(this);
   const int error = store_.modify_ev(id, attr, mask);
   bind(id);  // after an error, too: entries of a batch may have changed
   return error;
@@ -152,6 +153,7 @@ void DeviceProfiles::trace_operator(EvIndex ev_index, bool denied) const {
 }
 
 int DeviceProfiles::hold(uint64_t ev_id, uint64_t cc_id, Hold* out) {
+  const Checked checked(this);
   Hold made;
   made.ev_id = ev_id;
   made.cc_id = cc_id;
@@ -201,6 +203,7 @@ void DeviceProfiles::set_users(ctl::ProfileKind kind, uint64_t id, uint32_t user
 }
 
 int DeviceProfiles::apply(const ctl::ProfileCall& call) {
+  const Checked checked(this);
   store_.follow();
   const int error = call.apply(&store_);
   if (call.kind == ctl::ProfileKind::kEv) bind(call.id);
@@ -208,6 +211,7 @@ int DeviceProfiles::apply(const ctl::ProfileCall& call) {
 }
 
 void DeviceProfiles::replace(const std::vector<ctl::ProfileCall>& calls) {
+  const Checked checked(this);
   ctl::ProfileStore fresh(store_.limits(), ev_names(evs_, naming_));
   fresh.follow();
   for (const ctl::ProfileCall& call : calls) (void)call.apply(&fresh);
@@ -284,6 +288,17 @@ std::vector<ctl::EvChange> DeviceProfiles::on_ev_state(EvIndex ev_index, core::E
   for (ctl::EvChange& change : changes)
     if (change.wanted) change.losses = std::exchange(name_in(change.profile_id)->losses, 0);
   return changes;
+}
+
+// A QP uses only EVs that an entry of its profile names.
+void DeviceProfiles::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(shown_.size() == evs_.size());
+  if (!pace_.due(bindings_.size() * evs_.size())) return;
+  for (const auto& [id, binding] : bindings_) {
+    MRC_INVARIANT(binding.choice != nullptr && binding.choice->allowed.size() == evs_.size());
+    for (const EvIndex ev : evs_.ids()) MRC_INVARIANT(!binding.choice->allows(ev) || binding.names.count(ev) != 0);
+  }
 }
 
 }  // namespace mrc::device
