@@ -121,7 +121,7 @@ void DeviceProfiles::bind(uint64_t id) {
     allowed[*index] = true;
     if (entry.state != shown_[*index]) store_.feed_state(id, entry.ev, shown_[*index]);
   }
-  std::vector<EvIndex> turned;  // denied or allowed by this change
+  std::vector<EvIndex> changed;  // denied or allowed by this change
   for (auto& [index, name] : made.names) {
     bool denied = false;
     if (before != bindings_.end())
@@ -129,7 +129,7 @@ void DeviceProfiles::bind(uint64_t id) {
         name.losses = old->second.losses;
         denied = !before->second.choice->allows(index);
       }
-    if (denied == allowed[index]) turned.push_back(index);
+    if (denied == allowed[index]) changed.push_back(index);
   }
   made.choice = before != bindings_.end() ? before->second.choice : std::make_shared<core::EvChoice>();
   Binding& binding = before != bindings_.end() ? before->second : bindings_[id];
@@ -137,8 +137,8 @@ void DeviceProfiles::bind(uint64_t id) {
   made.choice->min_active = profile->min_active();
   ++made.choice->generation;
   binding = std::move(made);
-  std::sort(turned.begin(), turned.end());
-  for (const EvIndex index : turned) trace_operator(index, !binding.choice->allows(index));
+  std::sort(changed.begin(), changed.end());
+  for (const EvIndex index : changed) trace_operator(index, !binding.choice->allows(index));
 }
 
 // [MRC-PROF-9]
