@@ -1,5 +1,7 @@
 #include "command_line.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -60,12 +62,6 @@ std::vector<std::string> options_of(const CLI::App* app) {
   return names;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 // The first word that no option and no command consumed; with fallthrough it is left at an outer command.
 std::string unknown_word(const CLI::App* app, bool option) {
   for (; app != nullptr; app = app->get_parent())
@@ -84,9 +80,10 @@ std::string message_of(const CLI::App& app, const std::string& name, const CLI::
   if (!commands.empty()) {
     if (const std::string word = unknown_word(at, false); !word.empty())
       return "'" + word + "' is no command of " + command + did_you_mean(word, commands) + "\n" +
-             "Commands: " + joined(commands);
+             "Commands: " + absl::StrJoin(commands, ", ");
     if (unknown_word(at, true).empty() && at->get_require_subcommand_min() > 0)
-      return (at == &app ? "a command is required: " : at->get_name() + " requires a command: ") + joined(commands);
+      return (at == &app ? "a command is required: " : at->get_name() + " requires a command: ") +
+             absl::StrJoin(commands, ", ");
   }
   if (const std::string word = unknown_word(at, true); !word.empty()) {
     const std::string option = word.substr(0, word.find('='));

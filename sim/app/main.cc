@@ -1,7 +1,10 @@
 // mrc-sim: simulates jobs on a multiplane fabric. Subcommands in their order of use; each prints its errors
 // with file and line, and exits with 2 for bad input, 1 when a check fails.
+#include <absl/strings/str_split.h>
+
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "command_line.h"
 #include "launch.h"
@@ -13,22 +16,25 @@ namespace {
 
 using Overrides = std::vector<Override>;
 
+// KEY=VALUE; a value may contain '='.
+std::pair<std::string, std::string> key_and_value(const std::string& option, const std::string& text,
+                                                  const std::string& allowed) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+  if (parts.first.empty() || parts.first == text) throw ConfigError(option + " " + text + ": allowed: " + allowed);
+  return parts;
+}
+
 Where parse_only(const std::vector<std::string>& texts) {
   Where only;
-  for (const std::string& t : texts) {
-    const size_t equals = t.find('=');
-    if (equals == std::string::npos || equals == 0) throw ConfigError("--only " + t + ": allowed: KEY=VALUE of sweep");
-    only.push_back({t.substr(0, equals), t.substr(equals + 1)});
-  }
+  for (const std::string& t : texts) only.push_back(key_and_value("--only", t, "KEY=VALUE of sweep"));
   return only;
 }
 
 Overrides parse_overrides(const std::vector<std::string>& texts) {
   Overrides all;
   for (const std::string& t : texts) {
-    const size_t equals = t.find('=');
-    if (equals == std::string::npos || equals == 0) throw ConfigError("--set " + t + ": allowed: path.to.key=value");
-    all.push_back({t.substr(0, equals), t.substr(equals + 1), "--set " + t});
+    auto [key, value] = key_and_value("--set", t, "path.to.key=value");
+    all.push_back({std::move(key), std::move(value), "--set " + t});
   }
   return all;
 }

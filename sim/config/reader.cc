@@ -1,5 +1,7 @@
 #include "sim/config/reader.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <set>
@@ -9,12 +11,6 @@
 
 namespace mrc::sim {
 namespace {
-
-std::string list(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 std::string shown(double v) {
   std::ostringstream out;
@@ -202,8 +198,8 @@ bool MapReader::size(const std::string& key, Size* out) {
 bool MapReader::choice(const std::string& key, const std::vector<std::string>& allowed, std::string* out) {
   const YAML::Node n = get(key);
   if (!n.IsDefined()) return false;
-  const std::string s = scalar(key, n, list(allowed));
-  if (std::find(allowed.begin(), allowed.end(), s) == allowed.end()) bad(key, list(allowed));
+  const std::string s = scalar(key, n, absl::StrJoin(allowed, ", "));
+  if (std::find(allowed.begin(), allowed.end(), s) == allowed.end()) bad(key, absl::StrJoin(allowed, ", "));
   *out = s;
   return true;
 }
@@ -223,7 +219,7 @@ void MapReader::finish() {
     const std::string meant = nearest(key, known_);
     refuse(source_, entry.first,
            "unknown key '" + key + "' in '" + what_ + "'" + (meant.empty() ? "." : ", did you mean '" + meant + "'?") +
-               " Allowed: " + list(known_));
+               " Allowed: " + absl::StrJoin(known_, ", "));
   }
 }
 

@@ -8,10 +8,6 @@
 namespace mrc::sim {
 namespace {
 
-void put16(IpAddress* a, size_t at, uint32_t v) {
-  a->bytes[at] = static_cast<uint8_t>(v >> 8);
-  a->bytes[at + 1] = static_cast<uint8_t>(v);
-}
 uint32_t get16(const IpAddress& a, size_t at) {
   return static_cast<uint32_t>(a.bytes[at] << 8 | a.bytes[at + 1]);
 }

@@ -25,6 +25,12 @@ enum class Tier : uint8_t { kT0, kT1 };
 inline constexpr uint16_t kEvPortBase = 0xC000;  // 49152
 inline constexpr uint16_t kNoPort = 0xFFFF;
 
+// Sets the bytes `at` and at + 1 of an address to the low half of a number, most significant byte first.
+inline void put16(IpAddress* a, size_t at, uint32_t v) {
+  a->bytes[at] = static_cast<uint8_t>(v >> 8);
+  a->bytes[at + 1] = static_cast<uint8_t>(v);
+}
+
 struct Ev {
   uint32_t value = 0;  // UDP source port in the low half
   uint8_t plane = 0;

@@ -1,6 +1,8 @@
 // Refusal of checks of metrics that do not exist. The names come from a summary of the same structure: that of a run of
 // a few packets on a small fabric, with the planes, the jobs, the windows, the kinds of faults and the transport of the
 // scenario.
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <map>
 
@@ -59,11 +61,9 @@ std::string why_not(const Json& summary, const std::string& path) {
       next = j->is_object() ? &j->at(part) : &j->at(static_cast<size_t>(at - names.begin()));
     if (next == nullptr) {
       if (names.empty()) return "'" + before + "' has no parts";
-      std::string all;
-      for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
       const std::string meant = nearest(part, names);
       return "'" + part + "' is not in " + (before.empty() ? "the summary" : "'" + before + "'") +
-             (meant.empty() ? "." : ", did you mean '" + meant + "'?") + " Allowed: " + all;
+             (meant.empty() ? "." : ", did you mean '" + meant + "'?") + " Allowed: " + absl::StrJoin(names, ", ");
     }
     before += (before.empty() ? "" : ".") + part;
     j = next;

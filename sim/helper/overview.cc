@@ -1,5 +1,9 @@
 #include "sim/helper/overview.h"
 
+#include <absl/strings/match.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -7,7 +11,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
-#include <sstream>
+#include <vector>
 
 #include "sim/helper/report.h"
 #include "sim/helper/svg.h"
@@ -211,33 +215,28 @@ std::string chosen_picture(const ScenarioFile& file, const Picture& picture, con
 }  // namespace
 
 PointSeries parse_series(const std::string& series_csv, const std::string& faults_csv) {
-  const std::string suffix = kReceiversColumn;
   PointSeries s;
-  std::istringstream rows(series_csv);
-  std::string line, cell;
-  std::getline(rows, line);
-  std::vector<std::string> names;
-  std::istringstream head(line);
-  while (std::getline(head, cell, ',')) names.push_back(cell);
-  while (std::getline(rows, line)) {
-    std::istringstream cells(line);
+  const std::vector<std::string> rows = absl::StrSplit(series_csv, '\n', absl::SkipEmpty());
+  if (rows.empty()) return s;
+  const std::vector<std::string> names = absl::StrSplit(rows[0], ',');
+  for (size_t row = 1; row < rows.size(); ++row) {
+    const std::vector<std::string> cells = absl::StrSplit(rows[row], ',');
     double at = 0, sum = 0;
-    for (size_t i = 0; i < names.size() && std::getline(cells, cell, ','); ++i) {
-      const double value = std::strtod(cell.c_str(), nullptr);
-      const std::string& name = names[i];
+    for (size_t i = 0; i < std::min(names.size(), cells.size()); ++i) {
+      const double value = std::strtod(cells[i].c_str(), nullptr);
+      absl::string_view name = names[i];
       if (i == 0) at = value;
-      if (name.size() > suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0)
-        s.receivers_gbps[name.substr(0, name.size() - suffix.size())].push_back({at, value});
-      else if (name.compare(0, 5, "plane") == 0)
+      if (absl::ConsumeSuffix(&name, kReceiversColumn) && !name.empty())
+        s.receivers_gbps[std::string(name)].push_back({at, value});
+      else if (absl::StartsWith(name, "plane"))
         sum += value;
     }
     s.gbps.push_back({at, sum});
   }
-  std::istringstream faults(faults_csv);
-  std::getline(faults, line);
-  while (std::getline(faults, line)) {
-    const size_t comma = line.find(',');
-    if (comma != std::string::npos) s.marks.push_back({std::strtod(line.c_str(), nullptr), line.substr(comma + 1)});
+  const std::vector<std::string> faults = absl::StrSplit(faults_csv, '\n', absl::SkipEmpty());
+  for (size_t row = 1; row < faults.size(); ++row) {
+    const std::vector<std::string> cells = absl::StrSplit(faults[row], absl::MaxSplits(',', 1));
+    if (cells.size() == 2) s.marks.push_back({std::strtod(cells[0].c_str(), nullptr), cells[1]});
   }
   return s;
 }

@@ -1,5 +1,6 @@
 #include "sim/helper/sweep.h"
 
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
@@ -196,11 +197,8 @@ void keep_only(const Where& only, YAML::Node root) {
         left_out.push_back(labels.back());
       }
     }
-    if (std::find(labels.begin(), labels.end(), value) == labels.end()) {
-      std::string allowed;
-      for (const std::string& label : labels) allowed += (allowed.empty() ? "" : ", ") + label;
-      throw ConfigError(option + "allowed: " + allowed);
-    }
+    if (std::find(labels.begin(), labels.end(), value) == labels.end())
+      throw ConfigError(option + "allowed: " + absl::StrJoin(labels, ", "));
     root["sweep"][key] = kept;
     drop_checks_of(key, left_out, root);
   }

@@ -87,7 +87,7 @@ class World {
   }
 
   void finish() {
-    fabric_.net().heal();
+    fabric_.net().clear_faults();
     for (int n = 0; n < nodes(); ++n) {
       for (int p = 0; p < fabric_.config().planes; ++p) fabric_.at(n).set_plane_up(fabric_.now(), plane_at(p), true);
       fabric_.at(n).set_receiver_penalty(0, true);
@@ -348,7 +348,7 @@ class World {
 
   void network() {
     simnet::SimNet& net = fabric_.net();
-    if (in_.below(3) == 0) return net.heal();
+    if (in_.below(3) == 0) return net.clear_faults();
     simnet::LinkConfig& l = net.link(static_cast<int>(in_.below(static_cast<uint32_t>(net.planes()))));
     l.loss = in_.u8() / 600.0;
     l.duplicate = in_.u8() / 1000.0;

@@ -3,7 +3,8 @@
 #   tests/fast    everything in virtual time, in one process and without sockets. Never run a second time. So are tests/fuzz and
 #                 sim/test.
 #   tests/facts   looks at sources and built objects.
-#   tests/system  real processes, sockets and clocks. Each runs in a world of its own (tests/harness/world).
+#   tests/system  real processes, sockets, clocks, interfaces, files and memory mappings. Each runs in a world of its own
+#                 (tests/harness/world).
 #
 # mrc_test(NAME COMMAND ... [CORES n] [LIMIT seconds] [SANITIZE address thread] [NEVER address thread] [LONG] [TARGETS NAME...]
 #          [ENVIRONMENT NAME=VALUE...])

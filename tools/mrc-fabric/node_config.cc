@@ -6,14 +6,11 @@
 namespace mrc::fabric {
 namespace {
 
+using sim::put16;
+
 constexpr const char* kUpperEnd = "fe80::1";
 constexpr const char* kLowerEnd = "fe80::2";
 constexpr uint64_t kMaxEncapRoutes = 4096;  // of a host; the largest labs would have a million of them together
-
-void put16(IpAddress* a, size_t at, uint32_t v) {
-  a->bytes[at] = static_cast<uint8_t>(v >> 8);
-  a->bytes[at + 1] = static_cast<uint8_t>(v);
-}
 
 IpAddress usid_list(const FabricSpec& spec, uint16_t first, uint16_t second = 0) {
   IpAddress a;

@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "config_refusal.h"
+#include "json_text.h"
 #include "mrc.h"
 #include "mrc_soft.h"
 
 namespace mrc::info {
+
+using tools::text_of;
 
 namespace {
 
@@ -95,10 +98,6 @@ void print_device(const Json& d, bool with_evs) {
 }
 
 }  // namespace
-
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
 
 void check_name(const std::string& only) {
   names_of_devices(only);

@@ -16,7 +16,4 @@ Json describe_devices(const std::string& only);
 void print_suggestion(const Json& devices);
 void print_devices(const Json& devices, bool with_evs);
 
-// A string as it is, anything else as JSON.
-std::string text_of(const Json& value);
-
 }  // namespace mrc::info

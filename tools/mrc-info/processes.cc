@@ -15,8 +15,11 @@
 #include <vector>
 
 #include "fd.h"
+#include "json_text.h"
 
 namespace mrc::info {
+
+using tools::text_of;
 
 namespace {
 

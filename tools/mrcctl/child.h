@@ -32,6 +32,4 @@ class Child {
   mrc::LineReader lines_;
 };
 
-std::string shell_quoted(const std::string& word);
-
 }  // namespace mrcctl

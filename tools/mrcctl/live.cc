@@ -12,6 +12,7 @@
 #include "daemon.h"
 #include "device.h"
 #include "device/profiles.h"
+#include "json_text.h"
 #include "nscc_keys.h"
 #include "report_check.h"
 #include "shared_device.h"
@@ -22,10 +23,7 @@ namespace mrcctl {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
+using mrc::tools::text_of;
 
 Json devices_of(const LiveOptions& options) {
   Json all = Json::array();

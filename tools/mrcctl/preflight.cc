@@ -13,6 +13,7 @@
 #include "child.h"
 #include "device.h"
 #include "judge.h"
+#include "shell_word.h"
 
 namespace mrcctl {
 
@@ -21,6 +22,7 @@ namespace {
 using Json = nlohmann::json;
 using mrc::mrcd::Finding;
 using mrc::mrcd::Observation;
+using mrc::tools::shell_quoted;
 
 constexpr int kStartMs = 20000;  // for a program to come up on another host
 

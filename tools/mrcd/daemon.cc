@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <boost/asio/signal_set.hpp>
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -37,10 +38,15 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Seconds since 1970.
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace
 
 struct Daemon::Parts {
-  Parts() : service([this] { changed(); }) {}
+  Parts() : service([this] { changed(); }, wall_time) {}
 
   // A disk may be slow, so the client that made the change is answered first.
   void changed() {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <optional>
 
 #include "ctl/delays.h"
@@ -22,11 +21,6 @@ constexpr size_t kMaxName = 64;  // of devices, modes and programs that a proces
 constexpr const char* kNoPrivilege =
     "this needs CAP_NET_ADMIN, or membership of the group that the setting ctl_group names";
 constexpr const char* kKinds[] = {"format", "EV", "CC"};
-
-// Seconds since 1970, for people; not used for decisions.
-double wall_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 bool changes_something(const std::string& what) {
   return what == "modify" || what == "port" || what == "deny" || what == "allow";
@@ -138,7 +132,7 @@ void Service::notify_all(const SharedDevice* device, const Json& message) {
 }
 
 void Service::event(Event event) {
-  event.time = wall_time();
+  event.time = wall_clock_();
   for (auto& [id, entry] : clients_)
     if (entry.follows) entry.client->send({{"event", event}});
   history_.add(std::move(event));

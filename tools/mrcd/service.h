@@ -1,6 +1,6 @@
 // Service: answers and notifications of mrcd: for processes that have a device open, tools that query or change
 // state, and followers of events. The messages are those of spec/mrcd.md. No sockets, no clock: connections are Client
-// objects, time is an argument.
+// objects, time is an argument, and so is the clock that stamps events.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,12 @@ class Service {
  public:
   using Json = nlohmann::json;
 
-  // `changed`: state that is kept in the file has changed.
-  explicit Service(std::function<void()> changed) : changed_(std::move(changed)) {}
+  using WallClock = std::function<double()>;  // seconds since 1970
+
+  // `changed`: state that is kept in the file has changed. `wall_clock`: the times of events, which are for people;
+  // nothing is decided by them.
+  Service(std::function<void()> changed, WallClock wall_clock)
+      : changed_(std::move(changed)), wall_clock_(std::move(wall_clock)) {}
 
   // A device of the configuration; messages without a device mean the first of them. Others are made by the
   // processes that use them.
@@ -118,6 +122,7 @@ class Service {
   Json show() const;
 
   std::function<void()> changed_;
+  WallClock wall_clock_;
   std::vector<std::string> order_;
   std::map<std::string, std::unique_ptr<SharedDevice>> devices_;
   std::set<std::string> made_;  // of them: those that the configuration does not name

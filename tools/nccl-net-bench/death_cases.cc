@@ -8,7 +8,7 @@ namespace mrc::net_bench {
 
 namespace {
 
-[[noreturn]] void die() {
+[[noreturn]] void kill_self() {
   kill(getpid(), SIGKILL);
   _exit(1);
 }
@@ -103,7 +103,7 @@ std::string killed_sending(Rank& rank) {
       void* const r = send(rank, net, pair.comm(), *buffers[static_cast<size_t>(i)], 1 << 20, 1);
       if (i < 2) finish(rank, net, r, 1, "a send");
     }
-    die();
+    kill_self();
   }
   std::vector<void*> requests;
   for (Buffer* b : buffers) requests.push_back(receive(rank, net, pair.comm(), {b}, {1}));
@@ -129,7 +129,7 @@ std::string killed_receiving(Rank& rank) {
     for (Buffer* b : buffers) requests.push_back(receive(rank, net, pair.comm(), {b}, {1}));
     rank.barrier();
     finish(rank, net, requests[0], 1, "the first receive");
-    die();
+    kill_self();
   }
   rank.barrier();
   std::vector<void*> requests;
@@ -175,7 +175,7 @@ std::string killed_before_posting(Rank& rank) {
   Pair pair(rank);
   if (pair.receives()) {
     rank.barrier();
-    die();
+    kill_self();
   }
   Buffer& buffer = pair.buffer(1000);
   rank.barrier();
@@ -194,7 +194,7 @@ std::string killed_with_a_group(Rank& rank) {
   if (pair.receives()) {
     receive(rank, net, pair.comm(), {&first, &second}, {1, 2});
     rank.barrier();
-    die();
+    kill_self();
   }
   finish(rank, net, send(rank, net, pair.comm(), first, 1000, 1), 1, "the send of tag 1");
   rank.barrier();
@@ -233,7 +233,7 @@ std::string killed_in_setup(Rank& rank) {
     void* comm = nullptr;
     check(net.connect(rank.device(), handle.data(), &comm), "connect");
     rank.barrier();
-    die();
+    kill_self();
   }
   rank.barrier();
   void* const comm = connect_to(rank, net, handle, "rank 0");

@@ -21,6 +21,7 @@
 #include "fd.h"
 #include "net.h"
 #include "shell.h"
+#include "shell_word.h"
 #include "version.h"
 
 namespace mrc::net_bench {
@@ -71,7 +72,7 @@ void add_interface(Json* compare, const std::string& title, const std::string& i
 // Where the planes are those of a software MRC device, by mrc-info; false: there is none.
 bool add_planes(Json* facts) {
   int status = 0;
-  const std::string text = output_of(quoted_word(sibling("mrc-info")) + " --json 2>/dev/null", &status);
+  const std::string text = output_of(tools::shell_quoted(sibling("mrc-info")) + " --json 2>/dev/null", &status);
   const Json info = Json::parse(text, nullptr, false);
   if (!info.is_object() || !info.contains("devices")) return false;
   Json& compare = (*facts)["compare"];

@@ -8,6 +8,7 @@
 #include "compare.h"
 #include "host_judge.h"
 #include "shell.h"
+#include "shell_word.h"
 
 namespace mrc::net_bench {
 
@@ -99,9 +100,9 @@ Json print_hosts(FILE* out, const Options& o, const Collected& c) {
 std::vector<Finding> probe_paths(FILE* out, const Options& o) {
   std::string launch;
   for (const std::string& word : o.environment.launch) launch += (launch.empty() ? "" : " ") + word;
-  std::string command = quoted_word(o.path_prober) + " --json preflight --run " + quoted_word(launch) + " --program " +
-                        quoted_word(o.path_prober);
-  for (const std::string& host : o.environment.hosts) command += " " + quoted_word(host);
+  std::string command = tools::shell_quoted(o.path_prober) + " --json preflight --run " + tools::shell_quoted(launch) +
+                        " --program " + tools::shell_quoted(o.path_prober);
+  for (const std::string& host : o.environment.hosts) command += " " + tools::shell_quoted(host);
   int status = 0;
   const Json seen = Json::parse(output_of(command + " 2>/dev/null", &status), nullptr, false);
   if (!WIFEXITED(status) || !seen.is_object() || !seen.contains("faults"))

@@ -6,13 +6,6 @@
 
 namespace mrc::net_bench {
 
-// One word for the shell.
-inline std::string quoted_word(const std::string& word) {
-  std::string text = "'";
-  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 // The standard output; *status as of waitpid, -1 where there is no shell.
 inline std::string output_of(const std::string& command, int* status) {
   FILE* const pipe = popen(command.c_str(), "r");

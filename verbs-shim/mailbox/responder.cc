@@ -48,14 +48,14 @@ void Responder::on_note(const Immediate& note, const uint8_t* mailbox) {
 
 bool Responder::run() {
   const Checked checked(this);
-  starved_ = false;
+  waits_for_receive_ = false;
   while (requests_.has_unmatched() && !requests_.failing() && !stopped_ && !link_->completion_due() &&
          match(&requests_.unmatched())) {
     requests_.set_matched();
     complete();
   }
   if (!stopped_) complete();
-  return starved_;
+  return waits_for_receive_;
 }
 
 // False: it has to wait. [VRB-RSP-1] [VRB-RSP-2]
@@ -63,7 +63,7 @@ bool Responder::match(ArrivedRequest* e) {
   if (e->note == Note::kNone) {
     Receive receive;
     if (!link_->take_receive(&receive)) {
-      starved_ = true;
+      waits_for_receive_ = true;
       return false;
     }
     e->wr_id = receive.wr_id;
@@ -80,7 +80,7 @@ bool Responder::match_send(ArrivedRequest* e, const Request& request) {
   if (outbox_->room() == 0) return false;
   Receive receive;
   if (!link_->take_receive(&receive)) {
-    starved_ = true;
+    waits_for_receive_ = true;
     if (not_ready_sent_ == e->number) return false;
     flush_ack();  // the peer may give up at once: what was carried out succeeds first
     if (outbox_->note({Note::kNotReady, attributes_.rnr_timer, e->number})) not_ready_sent_ = e->number;
@@ -276,7 +276,7 @@ void Responder::flush() {
     if (e.note != Note::kRead && e.note != Note::kAtomic) finish(e, IBV_WC_WR_FLUSH_ERR);
   }
   requests_.clear();
-  starved_ = false;
+  waits_for_receive_ = false;
 }
 
 void Responder::reset() {
@@ -285,12 +285,12 @@ void Responder::reset() {
   sequence_ = {};
   consumed_ = 0;
   not_ready_sent_ = UINT32_MAX;
-  starved_ = stopped_ = false;
+  waits_for_receive_ = stopped_ = false;
 }
 
 void Responder::check() const {
   requests_.check();
-  MRC_INVARIANT(!starved_ || requests_.has_unmatched());
+  MRC_INVARIANT(!waits_for_receive_ || requests_.has_unmatched());
   MRC_INVARIANT(consumed_ <= shape_.immediates);
 }
 

@@ -44,7 +44,7 @@ class Responder {
   void on_write_imm(const ibv_wc& wc);  // one that the MRC library delivered
   // Continues: there is a receive request, or room to write. Returns true while it waits for a receive request.
   bool run();
-  bool starved() const { return starved_; }
+  bool waits_for_receive() const { return waits_for_receive_; }
   void flush_ack();
   std::optional<uint32_t> take_confirmation() {
     if (!ack_due()) return std::nullopt;
@@ -95,7 +95,7 @@ class Responder {
   uint32_t consumed_ = 0;
   uint32_t not_ready_sent_ = UINT32_MAX;  // number of the last request that the peer was told to wait with
   Access gone_;                           // of the SEND that is to fail because its memory is gone
-  bool starved_ = false;
+  bool waits_for_receive_ = false;
   bool stopped_ = false;
 };
 

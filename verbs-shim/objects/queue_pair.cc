@@ -148,7 +148,7 @@ int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   }
   if (state_ == IBV_QPS_ERR) {
     flush_receives();
-  } else if (responder_->starved()) {
+  } else if (responder_->waits_for_receive()) {
     responder_->run();
     if (responder_->has_deferred_work()) context_->defer(this);
   }

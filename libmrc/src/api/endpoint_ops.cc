@@ -135,6 +135,7 @@ bool EndpointOps::start(device::Device& device, const Job& job, Duration timeout
     if (device.endpoint().start_endpoint_op(device.now(), job.peer, job.ev_index, id, job.port_status, job.planes,
                                             timeout, batch->traffic_class)) {
       ++batch->outstanding;
+      check(*batch);
       return true;
     }
     pending_.erase(pending);  // another context's
@@ -208,6 +209,16 @@ void EndpointOps::on_response(uint16_t id, PlaneId plane, Duration rtt) {
   }
   --batch.outstanding;
   pending_.erase(it);
+  check(batch);
+}
+
+// A batch waits for exactly the answers that would find it.
+void EndpointOps::check(const Batch& batch) {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(next_id_ < kIds && batch.outstanding >= 0 && batch.answered >= 0);
+  if (!pace_.due(pending_.size())) return;
+  const auto own = [&](const auto& entry) { return entry.second.batch == &batch; };
+  MRC_INVARIANT(std::count_if(pending_.begin(), pending_.end(), own) == batch.outstanding);
 }
 
 }  // namespace mrc::api

@@ -9,6 +9,7 @@
 #include "api/public.h"
 #include "base/ids.h"
 #include "device/device.h"
+#include "invariant.h"
 #include "mutex.h"
 
 namespace mrc::api {
@@ -50,10 +51,12 @@ class EndpointOps {
   bool start(device::Device& device, const Job& job, Duration timeout, Batch* batch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock, mutex_);
   bool outstanding(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
+  void check(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;  // guards the batches, too; taken after the device's lock
   std::unordered_map<uint16_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
   uint16_t next_id_ ABSL_GUARDED_BY(mutex_) = 0;  // the engine uses the upper half for its own requests
+  InvariantPace pace_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mrc::api

@@ -59,7 +59,6 @@ int EvEvents::take(int max, void* out, size_t stride, bool with_state) {
   while (n < max && !order_.empty()) {
     auto found = waiting_.find(order_.front());
     order_.pop_front();
-    if (found == waiting_.end()) continue;
     std::memcpy(static_cast<uint8_t*>(out) + static_cast<size_t>(n) * stride, &found->second, bytes);
     waiting_.erase(found);
     ++n;

@@ -44,7 +44,7 @@ MessageMap::Verdict MessageMap::check_new(const MessageClaim& p, uint64_t m, int
                                           int64_t high) const {
   if (at > 0 && m > base_) return check_neighbours(p, m, at, low, high, Fit::kNew);
   // An old packet of an old message of which the record is gone, or a packet that mixes old and new.
-  if (at <= 0 && m <= base_ && m >= first_) return {Fit::kForgotten, false, false, 0, 0};
+  if (at <= 0 && m <= base_ && m >= first_) return {Fit::kTooOld, false, false, 0, 0};
   for (uint64_t near = m - 1; near != m + 2; ++near)
     if (const Record* r = record(near); r != nullptr && near != m) {
       const Verdict v = misfit(p, at, *r);

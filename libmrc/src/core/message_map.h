@@ -10,8 +10,8 @@
 //
 // Records outlive their message until their slot in the ring is needed, so that a packet which arrives after another
 // one consumed its PSN is detected. At least half of the ring holds such records. The ring grows with the first
-// kRemembered messages of a QP, none of which it forgets before that, and with the number of messages that have been in
-// flight at once, never per packet.
+// kRetainedMessages messages of a QP, none of which is dropped before that, and with the number of messages that have
+// been in flight at once, never per packet.
 #pragma once
 
 #include <algorithm>
@@ -38,10 +38,10 @@ struct MessageClaim {
 class MessageMap {
  public:
   enum class Fit : uint8_t {
-    kNew,        // fits, first of its message
-    kMember,     // fits a message that is known
-    kForgotten,  // too old for a record
-    kMisfit,     // contradicts an accepted packet
+    kNew,     // fits, first of its message
+    kMember,  // fits a message that is known
+    kTooOld,  // its record is gone
+    kMisfit,  // contradicts an accepted packet
   };
   struct Verdict {
     Fit fit = Fit::kNew;
@@ -59,7 +59,7 @@ class MessageMap {
   Verdict check(const MessageClaim& p) const {
     const uint64_t m = unwrap(p.msn);
     const int64_t at = rel(p.seq);
-    if (at <= -kMemory || p.seq < kOrigin) return {Fit::kForgotten, false, false, 0, 0};
+    if (at <= -kMemory || p.seq < kOrigin) return {Fit::kTooOld, false, false, 0, 0};
     int64_t low, high;
     bounds(p, at, &low, &high);
     const Record& r = records_[m & mask_];
@@ -120,7 +120,7 @@ class MessageMap {
   };
   static_assert(sizeof(Record) == 32);
   static constexpr uint32_t kInitialRecords = 8;  // an idle QP with few messages behind it stays small
-  static constexpr uint32_t kRemembered = 128;
+  static constexpr uint32_t kRetainedMessages = 128;
   static constexpr uint32_t kMaxRecords = 1u << 16;
   static constexpr int64_t kMemory = 1 << 15;  // packets behind: an older MSN could be mistaken for a newer one
 
@@ -142,10 +142,10 @@ class MessageMap {
   Verdict misfit(const MessageClaim& p, int64_t at, const Record& opponent) const;
   Verdict check_new(const MessageClaim& p, uint64_t m, int64_t at, int64_t low, int64_t high) const;
   Verdict check_neighbours(const MessageClaim& p, uint64_t m, int64_t at, int64_t low, int64_t high, Fit fit) const;
-  // The ring holds the messages from the last complete one on, and as many before it; the first kRemembered all at
-  // once.
+  // The ring holds the messages from the last complete one on, and as many before it; the first kRetainedMessages all
+  // at once.
   uint64_t records_for(uint64_t m) const {
-    return std::max(2 * (m - base_), std::min<uint64_t>(m - kOrigin + 1, kRemembered));
+    return std::max(2 * (m - base_), std::min<uint64_t>(m - kOrigin + 1, kRetainedMessages));
   }
   void grow(uint64_t wanted);
 

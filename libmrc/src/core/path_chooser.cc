@@ -9,12 +9,12 @@ namespace mrc::core {
 
 uint32_t PathChooser::draw_order(PathOrder* order, const EvChoice* choice) const {
   const size_t min_active = choice != nullptr ? std::max<size_t>(1, choice->min_active) : 1;
-  // GOOD ones; those of suspected links, too; with a choice also bad ones of usable planes; anything at all.
-  enum { kGoodOnes, kSuspected, kDoubtful, kAny };
+  // GOOD ones; those of suspected links, too; with a choice also ASSUMED_BAD ones of usable planes; anything at all.
+  enum { kGood, kSuspected, kAssumedBad, kAny };
   order->clear();
-  for (int relaxed = kGoodOnes; relaxed <= kAny; ++relaxed) {
+  for (int relaxed = kGood; relaxed <= kAny; ++relaxed) {
     if (relaxed == kSuspected && order->evs.size() >= min_active) continue;
-    if (relaxed == kDoubtful && (choice == nullptr || order->evs.size() >= min_active)) continue;
+    if (relaxed == kAssumedBad && (choice == nullptr || order->evs.size() >= min_active)) continue;
     if (relaxed == kAny && !order->empty()) break;
     order->clear();
     for (const PlaneId p : planes_.ids()) {
@@ -24,7 +24,7 @@ uint32_t PathChooser::draw_order(PathOrder* order, const EvChoice* choice) const
         if (health_.plane_of(i) != p) continue;
         if (choice != nullptr && !choice->allows(i)) continue;
         const bool in_use = choice != nullptr || health_.active(i);
-        const bool take = relaxed == kGoodOnes    ? in_use && health_.good(i)
+        const bool take = relaxed == kGood        ? in_use && health_.good(i)
                           : relaxed == kSuspected ? in_use && health_.state(i) == EvState::kGood
                                                   : health_.state(i) != EvState::kDenied;
         if (take) order->evs.push_back(i);

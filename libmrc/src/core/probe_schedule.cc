@@ -50,8 +50,8 @@ std::optional<EvIndex> ProbeSchedule::take_check(Instant now) {
     c.next = Instant::never();
     const std::optional<EvIndex> reverse = chooser_.reverse(plane);
     if (!reverse || !health_.good(*reverse)) continue;
-    const bool in_doubt = c.silent > health_.last_delivered_sent(plane);
-    c.ev = in_doubt ? reverse : chooser_.draw_good(plane);
+    const bool still_silent = c.silent > health_.last_delivered_sent(plane);
+    c.ev = still_silent ? reverse : chooser_.draw_good(plane);
     if (!outstanding(*c.ev)) return take(*c.ev);
   }
   checking_ = waiting;

@@ -49,8 +49,8 @@ bool TxScheduler::poll_datagrams(Instant now, TxBurst* out, PlaneSet planes_with
   return datagrams_ != nullptr && datagrams_->poll(now, out, planes_with_room);
 }
 
-// Answers leave first, except where the QP is about to send data itself: then they follow the data, unless the driver
-// sends single packets.
+// Answers leave first, except where the QP is about to send data itself: then they follow the data, unless the
+// configuration puts answers first (the simulator's does, whose bursts are single packets).
 bool TxScheduler::answers_come_first() const {
   const QpContext* first = acks_pending_.front();
   return first != nullptr &&

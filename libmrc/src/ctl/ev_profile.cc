@@ -37,7 +37,7 @@ int EvProfile::take(const mrc_ctl_ev_profile_attr& attr, int mask, const EvSurro
     s->mode = mode;
   }
   if (mask & MRC_CTL_EV_PROFILE_FMT_ID) {
-    if (around.format(around.owner, attr.ev_fmt_profile_id) == nullptr) return EINVAL;
+    if (around.format(attr.ev_fmt_profile_id) == nullptr) return EINVAL;
     s->format_id = attr.ev_fmt_profile_id;
   }
   if (mask & MRC_CTL_EV_PROFILE_COUNT) {
@@ -82,7 +82,7 @@ int EvProfile::check(const Settings& s, mrc_ctl_profile_state to, const EvSurrou
   if (to != MRC_CTL_PROFILE_ONLINE) return 0;
   if ((s.given & kLimitsBits) != kLimitsBits) return EINVAL;
   if ((s.given & MRC_CTL_EV_PROFILE_FMT_ID) == 0) return 0;
-  const FormatProfile* format = around.format(around.owner, s.format_id);
+  const FormatProfile* format = around.format(s.format_id);
   if (format == nullptr || format->state() != MRC_CTL_PROFILE_ONLINE) return EINVAL;
   return s.fields.empty() ? 0 : check_fit(s.fields, format->fields());
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "ctl/ev_expand.h"
@@ -20,8 +21,7 @@ struct EvSurroundings {
   uint32_t free_evs;                          // not taken by other profiles
   uint32_t users;                             // QPs with this profile
   // The format profile with this id; null: none. The caller keeps it alive.
-  const FormatProfile* (*format)(const void* owner, uint64_t id);
-  const void* owner;
+  std::function<const FormatProfile*(uint64_t id)> format;
 };
 
 class EvProfile {

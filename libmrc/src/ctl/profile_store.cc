@@ -121,11 +121,8 @@ int ProfileStore::modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, in
   const Checked checked(this);
   ++generation_;
   return change<EvProfile>(&evs_, id, limits_.ev_profiles, [&](Held<EvProfile>* held) {
-    const auto lookup = [](const void* owner, uint64_t format_id) {
-      return static_cast<const ProfileStore*>(owner)->format(format_id);
-    };
     const EvSurroundings around{limits_, device_evs_, free_evs() + held->profile.count(), following_ ? 0 : held->users,
-                                lookup,  this};
+                                [this](uint64_t format_id) { return format(format_id); }};
     return held->profile.modify(attr, mask, around);
   });
 }

@@ -18,6 +18,7 @@
 #include "device/log.h"
 #include "device/unix_address.h"
 #include "fd.h"
+#include "invariant.h"
 #include "uncancelled.h"
 
 namespace mrc::device {
@@ -108,6 +109,7 @@ bool DaemonLink::connect() {
     was_connected_.store(true);
     log_line(LogLevel::kDebug, "connected to mrcd at " + socket_);
     queue(registration);
+    check();
   }
   listener_->on_connected();
   return true;
@@ -120,6 +122,12 @@ void DaemonLink::disconnect() {
   for (auto& [id, answer] : answers_)
     if (answer == kWaiting) answer = EIO;
   answered_.notify_all();
+  check();
+}
+
+void DaemonLink::check() const {
+  MRC_INVARIANT(connected() == static_cast<bool>(fd_));
+  MRC_INVARIANT(answers_.empty() || answers_.rbegin()->first < next_request_);
 }
 
 void DaemonLink::flush() {
@@ -159,6 +167,7 @@ void DaemonLink::post(const Json& message) {
   const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace);
   const MutexLock lock(mutex_);
   if (fd_) queue(line);
+  check();
 }
 
 int DaemonLink::request(Json message) {
@@ -175,6 +184,7 @@ int DaemonLink::request(Json message) {
   }
   const int answer = answers_[id];
   answers_.erase(id);
+  check();
   return answer == kWaiting ? EIO : answer;
 }
 

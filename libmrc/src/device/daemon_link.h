@@ -67,6 +67,7 @@ class DaemonLink {
   void queue(const std::string& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool read_some(int fd) ABSL_LOCKS_EXCLUDED(mutex_);
   void take_lines() ABSL_LOCKS_EXCLUDED(mutex_);
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::string socket_;
   LinkListener* listener_ = nullptr;

@@ -1,5 +1,6 @@
 #include "device/interfaces.h"
 
+#include <absl/strings/str_join.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -50,9 +51,7 @@ double card_speed_gbps(const std::string& interface, const std::string& sysfs) {
 std::string interface_names() {
   std::set<std::string> names;
   for (const HostAddress& a : host_addresses()) names.insert(a.interface);
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
+  return absl::StrJoin(names, ", ");
 }
 
 bool ipv6_loopback_works() {

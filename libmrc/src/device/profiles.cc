@@ -85,6 +85,7 @@ mrc_ctl_ev DeviceProfiles::name_of(EvIndex ev_index) const {
 }
 
 int DeviceProfiles::modify_ev(uint64_t id, const mrc_ctl_ev_profile_attr& attr, int mask) {
+  const Checked checked(this);
   const int error = store_.modify_ev(id, attr, mask);
   bind(id);  // after an error, too: entries of a batch may have changed
   return error;
@@ -120,7 +121,7 @@ void DeviceProfiles::bind(uint64_t id) {
     allowed[*index] = true;
     if (entry.state != shown_[*index]) store_.feed_state(id, entry.ev, shown_[*index]);
   }
-  std::vector<EvIndex> turned;  // denied or allowed by this change
+  std::vector<EvIndex> changed;  // denied or allowed by this change
   for (auto& [index, name] : made.names) {
     bool denied = false;
     if (before != bindings_.end())
@@ -128,7 +129,7 @@ void DeviceProfiles::bind(uint64_t id) {
         name.losses = old->second.losses;
         denied = !before->second.choice->allows(index);
       }
-    if (denied == allowed[index]) turned.push_back(index);
+    if (denied == allowed[index]) changed.push_back(index);
   }
   made.choice = before != bindings_.end() ? before->second.choice : std::make_shared<core::EvChoice>();
   Binding& binding = before != bindings_.end() ? before->second : bindings_[id];
@@ -136,8 +137,8 @@ void DeviceProfiles::bind(uint64_t id) {
   made.choice->min_active = profile->min_active();
   ++made.choice->generation;
   binding = std::move(made);
-  std::sort(turned.begin(), turned.end());
-  for (const EvIndex index : turned) trace_operator(index, !binding.choice->allows(index));
+  std::sort(changed.begin(), changed.end());
+  for (const EvIndex index : changed) trace_operator(index, !binding.choice->allows(index));
 }
 
 // [MRC-PROF-9]
@@ -152,6 +153,7 @@ void DeviceProfiles::trace_operator(EvIndex ev_index, bool denied) const {
 }
 
 int DeviceProfiles::hold(uint64_t ev_id, uint64_t cc_id, Hold* out) {
+  const Checked checked(this);
   Hold made;
   made.ev_id = ev_id;
   made.cc_id = cc_id;
@@ -201,6 +203,7 @@ void DeviceProfiles::set_users(ctl::ProfileKind kind, uint64_t id, uint32_t user
 }
 
 int DeviceProfiles::apply(const ctl::ProfileCall& call) {
+  const Checked checked(this);
   store_.follow();
   const int error = call.apply(&store_);
   if (call.kind == ctl::ProfileKind::kEv) bind(call.id);
@@ -208,6 +211,7 @@ int DeviceProfiles::apply(const ctl::ProfileCall& call) {
 }
 
 void DeviceProfiles::replace(const std::vector<ctl::ProfileCall>& calls) {
+  const Checked checked(this);
   ctl::ProfileStore fresh(store_.limits(), ev_names(evs_, naming_));
   fresh.follow();
   for (const ctl::ProfileCall& call : calls) (void)call.apply(&fresh);
@@ -284,6 +288,17 @@ std::vector<ctl::EvChange> DeviceProfiles::on_ev_state(EvIndex ev_index, core::E
   for (ctl::EvChange& change : changes)
     if (change.wanted) change.losses = std::exchange(name_in(change.profile_id)->losses, 0);
   return changes;
+}
+
+// A QP uses only EVs that an entry of its profile names.
+void DeviceProfiles::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(shown_.size() == evs_.size());
+  if (!pace_.due(bindings_.size() * evs_.size())) return;
+  for (const auto& [id, binding] : bindings_) {
+    MRC_INVARIANT(binding.choice != nullptr && binding.choice->allowed.size() == evs_.size());
+    for (const EvIndex ev : evs_.ids()) MRC_INVARIANT(!binding.choice->allows(ev) || binding.names.count(ev) != 0);
+  }
 }
 
 }  // namespace mrc::device

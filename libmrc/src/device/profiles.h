@@ -27,6 +27,7 @@
 #include "ctl/profile_store.h"
 #include "device/clock.h"
 #include "device/setting_words.h"
+#include "invariant.h"
 
 namespace mrc::device {
 
@@ -89,6 +90,7 @@ class DeviceProfiles {
   std::vector<ctl::EvChange> on_ev_state(EvIndex ev_index, core::EvState to, uint64_t losses = 0);
   // The name of an EV of the table in the device's own format.
   mrc_ctl_ev name_of(EvIndex ev_index) const;
+  void check() const;
 
  private:
   struct Name {
@@ -115,6 +117,7 @@ class DeviceProfiles {
   ctl::ProfileStore store_;
   std::unordered_map<uint64_t, Binding> bindings_;
   std::function<void()> holds_changed_;
+  mutable InvariantPace pace_;
 };
 
 // The limits reported to a controller, and the names of EVs.

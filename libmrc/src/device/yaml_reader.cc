@@ -1,5 +1,7 @@
 #include "device/yaml_reader.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -8,16 +10,6 @@
 #include "base/nearest.h"
 
 namespace mrc::device {
-
-namespace {
-
-std::string list(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
-}  // namespace
 
 Status YamlReader::document(const std::string& text, const std::function<Status(const YAML::Node& root)>& read) const {
   try {
@@ -29,7 +21,8 @@ Status YamlReader::document(const std::string& text, const std::function<Status(
 
 Status YamlReader::map(const YAML::Node& node, const std::string& what, const std::vector<std::string>& known,
                        const SettingKeys* settings, const Handler& handler) const {
-  if (!node.IsMap()) return refuse(node, what, "allowed: a map" + (known.empty() ? "" : " of " + list(known)));
+  if (!node.IsMap())
+    return refuse(node, what, "allowed: a map" + (known.empty() ? "" : " of " + absl::StrJoin(known, ", ")));
   std::set<std::string> seen;
   for (const auto& entry : node) {
     if (!entry.first.IsScalar()) return refuse(entry.first, what, "a key must be a word");
@@ -107,13 +100,13 @@ std::string YamlReader::where(const YAML::Node& node) const {
 Error YamlReader::unknown(const YAML::Node& node, const std::string& key, const std::vector<std::string>& known,
                           const SettingKeys* settings) const {
   std::vector<std::string> candidates = known;
-  std::string allowed = list(known);
+  std::string allowed = absl::StrJoin(known, ", ");
   if (settings != nullptr) {
     if (settings->former != nullptr)
       for (const FormerSetting& former : *settings->former)
         if (key == former.name) return at(node, "key '" + key + "' has been replaced by " + former.now);
     for (const SettingRow* row : settings->rows) candidates.emplace_back(row->name);
-    allowed = settings->listed_by.empty() ? list(candidates)
+    allowed = settings->listed_by.empty() ? absl::StrJoin(candidates, ", ")
                                           : allowed + " and the settings that " + settings->listed_by + " lists";
   }
   const std::string meant = nearest(key, candidates);

@@ -15,7 +15,7 @@ constexpr size_t kTrimBytes = wire::Bth::kSize + wire::Meth::kSize + wire::Tseth
 constexpr size_t kMaxCoalesced = 15;
 }  // namespace
 
-void SimNet::heal() {
+void SimNet::clear_faults() {
   for (LinkConfig& l : links_) {
     const LinkConfig clean;
     l.loss = l.burst_loss = l.duplicate = l.reorder = l.corrupt = 0;

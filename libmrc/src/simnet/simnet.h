@@ -76,13 +76,13 @@ class SimNet {
   // Loss on every packet that carries this source port, whatever its plane: one bad path.
   void set_ev_loss(uint16_t source_port, double loss) { ev_loss_[source_port] = loss; }
   // Called for every packet that is sent, before any fault is drawn; true: it is dropped. For tests that lose one kind
-  // of packet. heal() removes it.
+  // of packet. clear_faults() removes it.
   using Filter = std::function<bool(int node, int plane, const wire::Flow& flow, const std::vector<uint8_t>& bytes)>;
   void set_filter(Filter filter) { filter_ = std::move(filter); }
   // Packets of one size and flow that arrive back to back are delivered as one burst, as GRO does.
   void set_coalescing(bool on) { coalesce_ = on; }
   // Faults off, latencies and rates kept; packets in flight still arrive.
-  void heal();
+  void clear_faults();
 
   void send(Instant now, int node, const core::TxBurst& burst);
   // Injects one packet, as if a node had sent it: tests of hostile senders.

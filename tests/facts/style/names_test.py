@@ -12,7 +12,7 @@ import style_test
 
 TEST_CPP = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*\w+\s*,\s*(\w+)\s*\)")
 TEST_PY = re.compile(r"^\s*def test_(\w+)\(")
-PEOPLE = {"nobody", "somebody", "anybody", "everybody", "whoever", "stranger", "strangers"}
+PEOPLE = {"nobody", "somebody", "anybody", "everybody", "someone", "anyone", "everyone", "whoever", "stranger", "strangers"}
 PICTURES = {"heard": "received, learnt or reported", "patience": "timeout", "untold": "unreported", "stranger": "foreign or unknown",
             "strangers": "foreign or unknown", "visitor": "client"}
 IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
@@ -60,11 +60,11 @@ def self_test():
     """Each rule must be able to fail, and must not see what is no such name."""
     bad = {
         "a_test.cc": ["TEST(A, WhoLeavesSendsAnAck) {", "TEST_F(A, f__nobody_waits) {", "TEST_P(A, AStrangerIsDropped) {",
-                      "TYPED_TEST(A, wakes_whoever_sleeps) {", "  bool heard_of_it;", "constexpr int kMostPackets = 4, kLeast = 1;"],
+                      "TYPED_TEST(A, wakes_whoever_sleeps) {", "TEST(A, EveryoneIsServed) {", "  bool heard_of_it;", "constexpr int kMostPackets = 4, kLeast = 1;"],
         "b.h": ["  Duration probe_patience() const;", "  int told_ = 0;", "void throw_stranger();", "uint64_t take_untold_losses();"],
-        "c.py": ["def test_somebody_connects():", "    def test_who_sends(self):"],
+        "c.py": ["def test_somebody_connects():", "def test_a_name_of_someone_else():", "    def test_who_sends(self):"],
     }
-    expected = {"a_test.cc": 7, "b.h": 4, "c.py": 2}
+    expected = {"a_test.cc": 8, "b.h": 4, "c.py": 3}
     good = {
         "a_test.cc": ["TEST(A, ControlPacketsHaveNoBody) {", "TEST(A, a_sender_whose_peer_has_gone_fails) {", '  log("nobody was heard");',
                       "  // kMostX, heard", "constexpr int kMostlyIdle = 1;"],

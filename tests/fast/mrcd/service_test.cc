@@ -31,7 +31,7 @@ struct Line final : Client {
 };
 
 struct Rig {
-  Rig() : service([this] { ++saves; }) {
+  Rig() : service([this] { ++saves; }, [this] { return wall_time; }) {
     service.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
     app_id = service.connect(&app, {100, 1000, false, "user"});
     root_id = service.connect(&root, {200, 0, true, "root"});
@@ -59,7 +59,7 @@ struct Rig {
   }
   // EVs of profile 5 that a new process of that user finds assumed bad.
   size_t bad_paths(uid_t user) {
-    Service view([] {});
+    Service view([] {}, [] { return 0.0; });
     view.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
     EXPECT_TRUE(view.device("")->restore(service.device("")->state_for(user)));
     const auto& entries = view.device("")->store().ev(5)->table().entries();
@@ -72,6 +72,7 @@ struct Rig {
   Line app, root;
   ClientId app_id = 0, root_id = 0;
   int saves = 0;
+  double wall_time = 0;
   unsigned number = 0;
   Service service;
 };
@@ -403,7 +404,7 @@ TEST(Service, what_the_file_has_waits_for_a_device_that_fits) {
       {"version", 1},
       {"devices",
        {{"far", {{"calls", Json::array()}, {"denies", {{{"plane", 3}, {"by", "root"}}}}, {"ports_down", {4}}}}}}};
-  Service service([] {});
+  Service service([] {}, [] { return 0.0; });
   ASSERT_TRUE(service.restore(file));
   Line line;
   const ClientId id = service.connect(&line, {});
@@ -581,6 +582,15 @@ TEST(Service, no_user_displaces_the_events_of_others) {
   EXPECT_EQ(rig.service.events().back().user, 1002u);
 }
 
+TEST(Service, an_event_has_the_time_at_which_it_happened) {
+  Rig rig;
+  for (const double now : {1.5, 4.0}) {
+    rig.wall_time = now;
+    rig.service.event({"fault", "a link is down", "mrc0"});
+    EXPECT_EQ(rig.service.events().back().time, now);
+  }
+}
+
 TEST(Service, names_with_control_characters_are_not_passed_on) {
   Rig rig;
   const auto hello = [](const char* device, const char* program) {
@@ -599,7 +609,7 @@ TEST(Service, a_file_of_another_form_restores_nothing) {
   for (const Json& file :
        {Json{{"version", 99}, {"devices", Json::object()}}, Json{{"version", 1.5}}, Json{{"devices", 5}},
         Json{{"devices", {{"mrc0", {{"calls", 5}}}}}}, Json{{"eevices", Json::object()}}}) {
-    Service service([] {});
+    Service service([] {}, [] { return 0.0; });
     EXPECT_FALSE(service.restore(file)) << file;
     EXPECT_EQ(service.file_state()["devices"].size(), 0u);
   }

@@ -120,7 +120,7 @@ TEST(Learn, nothing_is_sent_where_the_peer_would_drop_it) {
   EXPECT_TRUE(l.transfer(2));
   EXPECT_EQ(l.planes_in_use(), 1);
   l.expect_calm();
-  l.fabric.net().heal();
+  l.fabric.net().clear_faults();
   l.pass(Duration::seconds(1));
   EXPECT_TRUE(l.transfer(4));
   EXPECT_EQ(l.planes_in_use(), 4);
@@ -136,7 +136,7 @@ TEST(Learn, AQuestionFromThePeerOpensOursAgain) {
   });
   l.pass(Duration::seconds(20));
   EXPECT_EQ(l.counters(0).tx_plane_requests, 36u);
-  l.fabric.net().heal();
+  l.fabric.net().clear_faults();
   QpAttr attr;
   attr.peer = l.peers[1];
   attr.dest_qpn = Qpn(0x999);
@@ -205,7 +205,7 @@ TEST(Learn, ALaterQpAsksAgain) {
     });
   });
   l.pass(Duration::seconds(20));
-  l.fabric.net().heal();
+  l.fabric.net().clear_faults();
   for (int n = 0; n < 2; ++n) {
     QpAttr attr;
     attr.peer = l.peers[n];

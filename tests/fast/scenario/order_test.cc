@@ -101,7 +101,7 @@ uint8_t dscp_of_first_answer(bool answers_first) {
   return burst->flow.dscp();
 }
 
-TEST(Order, AnswersPassDataOnlyWhereTheDriverSendsSinglePackets) {
+TEST(Order, answers_pass_data_only_where_the_configuration_puts_them_first) {
   EXPECT_EQ(dscp_of_first_answer(true), DscpConfig().control);
   EXPECT_EQ(dscp_of_first_answer(false), DscpConfig().no_trim);
 }

@@ -231,7 +231,7 @@ TEST(Ports, AQuestionOfThePeerOpensOursAgain) {
   p.pass(Duration::seconds(20));
   EXPECT_EQ(p.counters(0).port_sets_learnt, 0u);
   EXPECT_EQ(p.counters(1).port_sets_learnt, 1u);
-  p.fabric.net().heal();
+  p.fabric.net().clear_faults();
   QpAttr attr;
   attr.peer = p.fabric.peer(1, 0);
   attr.dest_qpn = Qpn(0x999);
@@ -282,7 +282,7 @@ TEST(Ports, TheOldSetHoldsUntilThereIsANewOne) {
   EXPECT_EQ(p.counters(0).drop_source_port, dropped + 1);
   EXPECT_TRUE(p.sends().empty());
   EXPECT_EQ(p.counters(0).port_sets_learnt, 1u);
-  p.fabric.net().heal();
+  p.fabric.net().clear_faults();
   ASSERT_TRUE(p.until_sends(1, Duration::seconds(10)));
   EXPECT_TRUE(p.all_ok(1));
 }
@@ -298,7 +298,7 @@ TEST(Ports, AnInterruptedQuestionIsAskedAgain) {
   p.fabric.at(1).destroy_qp(p.link.qb);
   p.pass(Duration::milliseconds(100));
   EXPECT_EQ(p.counters(1).port_sets_learnt, 0u);
-  p.fabric.net().heal();
+  p.fabric.net().clear_faults();
   another(&p);
   p.pass(Duration::milliseconds(10));
   EXPECT_EQ(p.counters(1).port_sets_learnt, 1u);

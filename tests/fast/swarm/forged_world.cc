@@ -276,7 +276,7 @@ Outcome ForgedWorld::run() {
     for (uint32_t i = rng_.below(4); i > 0; --i)
       if (!fabric_->step()) break;
   }
-  fabric_->net().heal();
+  fabric_->net().clear_faults();
   const Instant limit = fabric_->now() + Duration::seconds(60);
   while (!finished() && !(state(0) == QpState::kError) && fabric_->now() < limit) {
     post_some();

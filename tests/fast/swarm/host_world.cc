@@ -407,7 +407,7 @@ Outcome HostWorld::run() {
     turn(Duration::microseconds(20));
     if (rng_.chance(restless)) meddle();
   }
-  hosts_->net().heal();
+  hosts_->net().clear_faults();
   const Instant limit = hosts_->now() + kEndsWithin * 2;
   while (outcome_.ok && !finished() && hosts_->now() < limit) turn(Duration::microseconds(100));
   if (outcome_.ok && !finished()) fail("not finished after the faults");

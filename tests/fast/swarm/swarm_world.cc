@@ -304,7 +304,7 @@ Outcome World::run() {
   for (auto& s : streams_) fail_if(s->check->check_memory(false));
 
   // Faults stop; planes come up, denials are lifted, and everything must finish.
-  fabric_->net().heal();
+  fabric_->net().clear_faults();
   for (int n = 0; n < config.nodes; ++n) {
     for (int p = 0; p < config.planes; ++p) fabric_->at(n).set_plane_up(fabric_->now(), plane_at(p), true);
     fabric_->at(n).set_receiver_penalty(0, true);

@@ -20,9 +20,6 @@ from sonic_schema import complaints, crossing, mark, trimmed_queues
 ECMP = "switch: {forwarding: ecmp}\n"
 
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
-
-
 def rendered(folder, *formats, text=TWO):
     out = files.at(folder)
     tool("render", write("fabric.yaml", text), *formats, "-o", out)
@@ -72,14 +69,6 @@ def test_the_schema_can_complain():
     assert spoilt("PORT_QOS_MAP", "Ethernet0", "tc_to_dscp_map", "NO_MAP")
     assert complaints({"PORTS": {}})
     assert complaints({**good, "BUFFER_POOL": {}})
-
-
-def test_the_schema_accepts_what_is_not_ours():
-    """The example of the specification, whose names, numbers and choices are none of the renderer's."""
-    with open(os.path.join(SOURCE, "spec", "switch_config.md"), encoding="utf-8") as file:
-        db = json.loads(re.search(r"```json\n(.*?)```", file.read(), re.DOTALL)[1])
-    assert complaints(db) == []
-    assert (mark(db, "Ethernet4"), mark(db, "Ethernet12")) == (22, 24)
 
 
 def profiles_of(db, port):

@@ -93,7 +93,7 @@ TEST_F(EndpointOpsTest, the_limit_ends_a_batch) {
   if (probe(&requests, 1, &answers) != 0) {
     EXPECT_EQ(errno, ETIMEDOUT);
   }
-  EXPECT_EQ(probe(&requests, kLimitNs, &answers), 0) << "what came too late disturbs nobody";
+  EXPECT_EQ(probe(&requests, kLimitNs, &answers), 0) << "late answers do not disturb the next batch";
   EXPECT_EQ(answers.size(), requests.size());
 }
 

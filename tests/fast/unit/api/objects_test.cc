@@ -345,15 +345,15 @@ TEST_F(ObjectsTest, traffic_classes_with_a_reserved_dscp_are_refused) {
 TEST_F(ObjectsTest, a_failure_is_logged_once) {
   End a(context, pd);
   ASSERT_EQ(a.to_init(), 0);
-  union ibv_gid nobody {};
-  nobody.raw[0] = 0x20;
-  nobody.raw[15] = 1;
+  union ibv_gid unreachable {};
+  unreachable.raw[0] = 0x20;
+  unreachable.raw[15] = 1;
   const auto said = [&](auto&& act) {
     testing::internal::CaptureStderr();
     act();
     return testing::internal::GetCapturedStderr();
   };
-  const std::string peer = said([&] { EXPECT_EQ(a.to_rtr(nobody, 5), ENETUNREACH); });
+  const std::string peer = said([&] { EXPECT_EQ(a.to_rtr(unreachable, 5), ENETUNREACH); });
   EXPECT_EQ(std::count(peer.begin(), peer.end(), '\n'), 1) << peer;
   EXPECT_EQ(peer.rfind("mrc: error: ", 0), 0u) << peer;
 }

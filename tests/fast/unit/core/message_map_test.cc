@@ -126,7 +126,7 @@ TEST_F(MessageMapTest, OldPacketsAreComparedWhileTheirRecordLasts) {
   for (uint16_t m = 1; m < 64; ++m) ASSERT_TRUE(complete({m, m, 1, 5}));
   EXPECT_EQ(check(c), Fit::kMisfit);
   for (uint16_t m = 64; m < 200; ++m) ASSERT_TRUE(complete({m, m, 1, 5}));
-  EXPECT_EQ(check(c), Fit::kForgotten);
+  EXPECT_EQ(check(c), Fit::kTooOld);
   c.msn = 300;  // an old PSN with a number to come
   EXPECT_EQ(check(c), Fit::kMisfit);
 }
@@ -136,7 +136,7 @@ TEST_F(MessageMapTest, NothingIsSaidOfPacketsFromHalfALapBack) {
   for (uint32_t m = 0; m < 70000; ++m) ASSERT_TRUE(complete({static_cast<uint16_t>(m), m, 1, m + 1}));
   for (uint32_t back : {40000u, 65536u, 66000u}) {
     const uint32_t m = 69999 - back;
-    EXPECT_EQ(check(claim({static_cast<uint16_t>(m), m, 1, m + 1}, 0)), Fit::kForgotten) << back;
+    EXPECT_EQ(check(claim({static_cast<uint16_t>(m), m, 1, m + 1}, 0)), Fit::kTooOld) << back;
   }
   EXPECT_EQ(check(claim({static_cast<uint16_t>(69990), 69990, 1, 69991}, 0)), Fit::kMember);
 }

@@ -570,9 +570,9 @@ TEST_F(PathProberTest, OneOperationPerId) {
 }
 
 TEST_F(PathProberTest, UnknownPeersAndEvsAreRefused) {
-  EndpointRequest nobody = request(1);
-  nobody.peer = peer_ + 1;
-  EXPECT_FALSE(prober_.start(now_, nobody, kTimeout));
+  EndpointRequest to_unknown_peer = request(1);
+  to_unknown_peer.peer = peer_ + 1;
+  EXPECT_FALSE(prober_.start(now_, to_unknown_peer, kTimeout));
   EXPECT_TRUE(prober_.start(now_, request(1, 3_ev), kTimeout));
   EXPECT_FALSE(prober_.start(now_, request(2, 4_ev), kTimeout));
 }

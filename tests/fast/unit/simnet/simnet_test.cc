@@ -271,14 +271,14 @@ TEST_F(SimNetTest, FilterChoosesWhatVanishes) {
   EXPECT_EQ(out[1].d.bytes[0], 2);
 }
 
-TEST_F(SimNetTest, HealEndsFaultsAndKeepsTheLink) {
+TEST_F(SimNetTest, clear_faults__keeps_the_link) {
   LinkConfig& l = net_.link(0);
   l.loss = l.duplicate = l.corrupt = l.reorder = l.burst_loss = 1;
   net_.add_outage({-1, -1, us(0), us(1000)});
   net_.set_ev_loss(50000, 1);
   net_.set_filter([](int, int, const wire::Flow&, const std::vector<uint8_t>&) { return true; });
   send(us(0), 1);
-  net_.heal();
+  net_.clear_faults();
   send(us(10), 1);
   const auto out = drain();
   ASSERT_EQ(out.size(), 1u);

@@ -28,7 +28,10 @@ namespace {
 // A service behind a socket, with its loop on a thread.
 class Served {
  public:
-  Served() : service_([] {}), connections_(&loop_, &service_, ""), name_("@mrcd-test-" + std::to_string(::getpid())) {
+  Served()
+      : service_([] {}, [] { return 0.0; }),
+        connections_(&loop_, &service_, ""),
+        name_("@mrcd-test-" + std::to_string(::getpid())) {
     service_.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
     const Status listening = connections_.listen(name_);
     EXPECT_TRUE(listening) << listening.error().text;
@@ -123,7 +126,7 @@ TEST(Connections, a_file_that_is_no_socket_is_not_replaced) {
   const std::string folder = ::mkdtemp(name), path = folder + "/precious";
   std::ofstream(path) << "data";
   Loop loop;
-  Service service([] {});
+  Service service([] {}, [] { return 0.0; });
   Connections connections(&loop, &service, "");
   const Status listening = connections.listen(path);
   ASSERT_FALSE(listening);
@@ -252,7 +255,7 @@ TEST(Connections, a_connection_without_a_whole_message_is_closed_in_time) {
 TEST(Connections, a_name_that_is_taken_says_by_whom) {
   const Served served;
   Loop loop;
-  Service service([] {});
+  Service service([] {}, [] { return 0.0; });
   Connections second(&loop, &service, "");
   const Status listening = second.listen(served.name());
   ASSERT_FALSE(listening);
@@ -300,7 +303,7 @@ TEST(Connections, a_late_reader_gets_everything) {
 TEST(Connections, many_requests_of_one_peer_do_not_delay_those_of_others) {
   const std::string name = "@mrcd-test-turns-" + std::to_string(::getpid());
   Loop loop;
-  Service service([] {});
+  Service service([] {}, [] { return 0.0; });
   service.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
   Connections connections(&loop, &service, "");
   ASSERT_TRUE(connections.listen(name));
@@ -325,7 +328,7 @@ TEST(Connections, many_requests_of_one_peer_do_not_delay_those_of_others) {
 TEST(Connections, can_be_destroyed_while_a_client_is_being_accepted) {
   const std::string name = "@mrcd-test-going-" + std::to_string(::getpid());
   Loop loop;
-  Service service([] {});
+  Service service([] {}, [] { return 0.0; });
   auto connections = std::make_unique<Connections>(&loop, &service, "");
   ASSERT_TRUE(connections->listen(name));
   const Caller caller(name);

@@ -71,7 +71,7 @@ class WebTest : public testing::Test {
   static bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
   Loop loop_;
-  Service service_{[] {}};
+  Service service_{[] {}, [] { return 0.0; }};
   std::unique_ptr<Process> first_, second_;
   Web web_{&service_, [] { return MonitorStatus(); }, "open-sesame"};
   std::thread thread_;

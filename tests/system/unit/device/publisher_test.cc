@@ -57,7 +57,7 @@ TEST_F(PublisherTest, answer__every_client_gets_the_text_and_the_end) {
   ASSERT_TRUE(open(folder, "mrc0")) << why;
   EXPECT_EQ(publisher.path(), own + "/" + std::to_string(::getpid()) + ".mrc0");
   publisher.answer([]() -> std::string {
-    ADD_FAILURE() << "nobody has asked";
+    ADD_FAILURE() << "no reader has asked";
     return "";
   });
   const int a = connected(publisher.path()), b = connected(publisher.path());
