@@ -49,6 +49,13 @@ struct SizeRecord {
   uint64_t sizes[kMaxRecvs];
 };
 
+// Whether the write that ends a message on a lane carries none of its data: a full packet with an immediate is longer
+// than those before it, and would leave in a burst of its own, of 128 KiB in a fourth one; one without data leaves with
+// them. Of small messages the acknowledgement of the slots may follow in the last full packet.
+inline bool ends_without_data(uint64_t bytes, uint32_t mtu) {
+  constexpr uint64_t kMin = 64 << 10;
+  return bytes == 0 || (bytes >= kMin && bytes % mtu == 0);
+}
 inline uint32_t place_of(uint64_t row) {
   return static_cast<uint32_t>(row % kRows);
 }

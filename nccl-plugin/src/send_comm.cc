@@ -237,15 +237,12 @@ void SendComm::add_end(int lane_index, const Message& message, uint64_t size, Wr
   const bool size_in_imm = row_.count() == 1 && ends == 1 && message.size <= kImmLargest;
   // Of the row's lanes the first carries the size record.
   const bool record = !size_in_imm && static_cast<size_t>(lane_index) == row_.lanes()._Find_first();
-  // A full packet with an immediate is longer than those before it, and would have to leave in a burst of its own: of
-  // 128 KiB, the size of NCCL's messages between two ranks, in a fourth one. A packet without data leaves with them.
-  const bool ends_full = size > lane.mtu && size % lane.mtu == 0;
   if (record) {
     writes->add(WorkId{Work::kRecord, lane_index, message.request}.pack(),
                 {reinterpret_cast<uint64_t>(&records_[place]), sizeof(SizeRecord), records_memory_->lkey(lane.member)},
                 remote_control_.addr + place * sizeof(SizeRecord), key);
     record_busy_.set(place);
-  } else if (size == 0 || ends_full) {
+  } else if (ends_without_data(size, lane.mtu)) {
     writes->add(WorkId{Work::kSend, lane_index, message.request}.pack(), {}, remote_control_.addr, key);
   }
   writes->end_with(size_in_imm ? imm_with_size(row_.number(), message.size) : imm_with_lanes(row_.number(), ends));

@@ -132,12 +132,13 @@ bool EndpointOps::start(device::Device& device, const Job& job, Duration timeout
     next_id_ = static_cast<uint16_t>((next_id_ + 1) % kIds);
     const auto [pending, fresh] = pending_.try_emplace(id, Pending{batch, job.req_id});
     if (!fresh) continue;
+    ++batch->outstanding;  // as long as it is pending
     if (device.endpoint().start_endpoint_op(device.now(), job.peer, job.ev_index, id, job.port_status, job.planes,
                                             timeout, batch->traffic_class)) {
-      ++batch->outstanding;
       check(*batch);
       return true;
     }
+    --batch->outstanding;
     pending_.erase(pending);  // another context's
   }
   return false;

@@ -214,7 +214,7 @@ TEST(Service, the_file_has_what_was_decided_and_not_what_was_seen) {
       {{"path", {{"profile", 5}, {"ev", "0001"}, {"port", 1}, {"state", MRC_CTL_EV_ASSUMED_BAD}, {"losses", 3}}}},
       at(0));
   const Json state = rig.service.file_state();
-  Service next([] {});
+  Service next([] {}, [] { return 0.0; });
   ASSERT_TRUE(next.restore(state));
   next.add_device(std::make_unique<SharedDevice>("mrc0", 2, "srv6", 16));
   ASSERT_NE(next.device("")->store().ev(5), nullptr);

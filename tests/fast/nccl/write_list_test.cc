@@ -49,6 +49,17 @@ TEST(WriteList, end_with__is_an_immediate_of_the_last_write_alone) {
   EXPECT_EQ(seen, WriteList::kMax);
 }
 
+TEST(Protocol, a_message_of_full_packets_ends_without_data) {
+  for (const uint32_t mtu : {256u, 1024u, 4096u, 8192u}) {
+    EXPECT_TRUE(ends_without_data(0, mtu));
+    EXPECT_FALSE(ends_without_data((64 << 10) - mtu, mtu));
+    EXPECT_TRUE(ends_without_data(64 << 10, mtu));
+    EXPECT_FALSE(ends_without_data((128 << 10) - 1, mtu));
+    EXPECT_TRUE(ends_without_data(128 << 10, mtu));
+    EXPECT_FALSE(ends_without_data((128 << 10) + 1, mtu));
+  }
+}
+
 }  // namespace
 
 }  // namespace mrc::nccl

@@ -29,7 +29,10 @@ class PollOrder {
     static constexpr Source kDriverFirst[] = {Source::kDriver, Source::kPipes};
     static constexpr Source kPipesFirst[] = {Source::kPipes, Source::kDriver, Source::kPipes};
     marked_ = marked;
-    if (++calls_ >= (marked ? kCallsPerDriverPollWhileMarked : kCallsPerDriverPoll)) return kDriverFirst;
+    if (++calls_ >= (marked ? kCallsPerDriverPollWhileMarked : kCallsPerDriverPoll)) {
+      calls_ = 0;  // also if the driver throws
+      return kDriverFirst;
+    }
     return std::span(kPipesFirst).first(marked ? 3 : 2);
   }
 
