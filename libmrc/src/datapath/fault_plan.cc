@@ -153,7 +153,7 @@ class Parser {
     if (take('*')) return true;
     uint64_t low_limit = plane ? 1 : 0;
     uint64_t high_limit = plane ? 32 : 65535;
-    uint64_t low;
+    uint64_t low = 0;
     size_t at = at_;
     if (!whole(low_limit, high_limit, &low)) return fail(at, "'*' or " + whole_number(low_limit, high_limit));
     uint64_t high = low;
