@@ -220,15 +220,20 @@ TEST(PeerLatency, a_sum_of_nonsense_does_not_begin_again) {
   EXPECT_EQ(series.by_peer().at("mrc0").at(address(2)).completion.counts[3], UINT64_MAX);
 }
 
+std::string metrics_of(const LatencySeries& series) {
+  WebState state;
+  state.latency = series.all_peers();
+  const std::string text = metrics_text(state);
+  EXPECT_EQ(complaint_about(text), "") << text;
+  return text;
+}
+
 TEST(PeerLatency, is_a_histogram_for_prometheus) {
   ctl::PeerReport one = peer(2, 3);
   one.completion.counts[27] = 2;  // longer than the last bucket that has an end
   LatencySeries series;
   series.report(1, "mrc0", {one});
-  WebState state;
-  state.latency = series.all_peers();
-  const std::string text = metrics_text(state);
-  EXPECT_EQ(complaint_about(text), "") << text;
+  const std::string text = metrics_of(series);
   for (const char* line : {"mrc_completion_latency_seconds_bucket{device=\"mrc0\",peer=\"all\",le=\"4.096e-06\"} 0\n",
                            "mrc_completion_latency_seconds_bucket{device=\"mrc0\",peer=\"all\",le=\"1.6384e-05\"} 3\n",
                            "mrc_completion_latency_seconds_bucket{device=\"mrc0\",peer=\"all\",le=\"+Inf\"} 5\n",
@@ -244,10 +249,7 @@ TEST(PeerLatency, buckets_never_fall_whatever_is_reported) {
   most.completion.counts[5] = UINT64_MAX;
   LatencySeries series;
   series.report(1, "mrc0", {most});
-  WebState state;
-  state.latency = series.all_peers();
-  const std::string text = metrics_text(state);
-  EXPECT_EQ(complaint_about(text), "") << text;
+  const std::string text = metrics_of(series);
   for (const char* end : {"1.6384e-05", "3.2768e-05", "+Inf"}) {
     const std::string start = std::string("mrc_completion_latency_seconds_bucket{device=\"mrc0\",peer=\"all\",le=\"") +
                               end + "\"} 1844674407";

@@ -39,6 +39,9 @@ struct Rig {
         app_id, {{"hello", {{"device", "mrc0"}, {"program", "app"}, {"planes", 2}, {"ev_mode", "srv6"}, {"evs", 16}}}},
         at(0));
   }
+  // As a process on the device, with nothing of its own.
+  void register_client(ClientId id) { service.message(id, {{"hello", {{"device", "mrc0"}}}}, at(0)); }
+  void register_process(Line* line, const Peer& process) { register_client(service.connect(line, process)); }
   int ask(ClientId id, Line& line, Json message) {
     message["request"] = ++number;
     service.message(id, message, at(0));
@@ -66,6 +69,10 @@ struct Rig {
     return static_cast<size_t>(std::count_if(entries.begin(), entries.end(), [](const ctl::EvTable::Entry& entry) {
       return entry.state == MRC_CTL_EV_ASSUMED_BAD;
     }));
+  }
+  void bring_online(uint64_t profile) {
+    modify(automatic(profile));
+    modify(go(profile, MRC_CTL_PROFILE_ONLINE));
   }
   int modify(const Json& call) { return ask(root_id, root, {{"do", "modify"}, {"call", call}}); }
 
@@ -106,8 +113,7 @@ TEST(Service, a_refused_request_changes_nothing) {
 
 TEST(Service, a_held_profile_is_busy_until_its_process_lets_go_or_dies) {
   Rig rig;
-  rig.modify(rig.automatic(5));
-  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.bring_online(5);
   rig.service.message(rig.app_id, {{"holds", {{"ev", {{5, 2}}}, {"cc", Json::array()}}}}, at(0));
   EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_OFFLINE)), EBUSY);
   rig.service.message(rig.app_id, {{"holds", {{"ev", Json::array()}, {"cc", Json::array()}}}}, at(0));
@@ -123,10 +129,8 @@ TEST(Service, a_held_profile_is_busy_until_its_process_lets_go_or_dies) {
 TEST(Service, what_one_process_sees_the_others_are_told) {
   Rig rig;
   Line other;
-  rig.service.message(rig.service.connect(&other, {101, 1000, false, "user"}), {{"hello", {{"device", "mrc0"}}}},
-                      at(0));
-  rig.modify(rig.automatic(5));
-  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.register_process(&other, {101, 1000, false, "user"});
+  rig.bring_online(5);
   const Json path = {{"profile", 5}, {"ev", "0001"}, {"port", 1}, {"state", MRC_CTL_EV_ASSUMED_BAD}, {"losses", 3}};
   rig.service.message(rig.app_id, {{"path", path}}, at(0));
   EXPECT_EQ(other.last("path"), path);
@@ -138,11 +142,9 @@ TEST(Service, what_one_process_sees_the_others_are_told) {
 TEST(Service, what_a_user_sees_holds_for_that_user_alone) {
   Rig rig;
   Line other, same;
-  const Json hello = {{"hello", {{"device", "mrc0"}}}};
-  rig.service.message(rig.service.connect(&other, {101, 1001, false, "other"}), hello, at(0));
-  rig.service.message(rig.service.connect(&same, {102, 1000, false, "user"}), hello, at(0));
-  rig.modify(rig.automatic(5));
-  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.register_process(&other, {101, 1001, false, "other"});
+  rig.register_process(&same, {102, 1000, false, "user"});
+  rig.bring_online(5);
   Json path = {{"profile", 5}, {"ev", "0001"}, {"port", 1}, {"state", MRC_CTL_EV_ASSUMED_BAD}, {"losses", 3}};
   rig.service.message(rig.app_id, {{"path", path}}, at(0));
   EXPECT_EQ(same.last("path"), path);
@@ -152,7 +154,7 @@ TEST(Service, what_a_user_sees_holds_for_that_user_alone) {
   EXPECT_EQ(rig.bad_paths(0), 0u);
 
   // The observations of a privileged process hold for all.
-  rig.service.message(rig.root_id, hello, at(0));
+  rig.register_client(rig.root_id);
   path["ev"] = "0002";
   rig.service.message(rig.root_id, {{"path", path}}, at(0));
   EXPECT_EQ(other.last("path"), path);
@@ -175,8 +177,7 @@ TEST(Service, what_a_user_sees_holds_for_that_user_alone) {
   EXPECT_EQ(rig.bad_paths(1000), 2u);
   rig.modify(rig.go(5, MRC_CTL_PROFILE_OFFLINE));
   rig.modify(rig.go(5, MRC_CTL_PROFILE_INIT));
-  rig.modify(rig.automatic(5));
-  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.bring_online(5);
   EXPECT_EQ(rig.bad_paths(1000), 0u);
 }
 
@@ -200,8 +201,7 @@ TEST(Service, denies_and_ports) {
 // [MRC-MRCD-7]
 TEST(Service, the_file_has_what_was_decided_and_not_what_was_seen) {
   Rig rig;
-  rig.modify(rig.automatic(5));
-  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.bring_online(5);
   ctl::DenyRule rule;
   rule.plane = 1;
   rule.by = kMonitor;
@@ -419,8 +419,7 @@ TEST(Service, what_the_file_has_waits_for_a_device_that_fits) {
 
 TEST(Service, a_process_that_opens_another_device_holds_nothing_of_the_first) {
   Rig rig;
-  rig.modify(rig.automatic(5));
-  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.bring_online(5);
   rig.service.message(rig.app_id, {{"holds", {{"ev", {{5, 2}}}, {"cc", Json::array()}}}}, at(0));
   EXPECT_EQ(rig.modify(rig.go(5, MRC_CTL_PROFILE_OFFLINE)), EBUSY);
   rig.service.message(rig.app_id, hello("other"), at(0));
@@ -444,8 +443,7 @@ TEST(Service, a_hello_of_wrong_types_opens_nothing) {
 // [MRC-MRCD-3]
 TEST(Service, of_a_batch_the_part_that_is_done_reaches_followers_and_one_that_is_refused_does_not) {
   Rig rig;
-  rig.modify(rig.automatic(5));
-  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.bring_online(5);
   const auto there = ctl::parse_ev_hex("0001", 1), absent = ctl::parse_ev_hex("7777", 1);
   ASSERT_TRUE(there && absent);
   mrc_ctl_ev_op_entry entries[] = {{*there, {}, MRC_CTL_EV_DENIED, 0}, {*absent, {}, MRC_CTL_EV_DENIED, 0}};
@@ -490,10 +488,8 @@ TEST(Service, rules_of_the_monitor_save_nothing) {
 TEST(Service, what_one_process_sees_is_passed_on_without_what_else_it_says) {
   Rig rig;
   Line other;
-  rig.service.message(rig.service.connect(&other, {101, 1000, false, "user"}), {{"hello", {{"device", "mrc0"}}}},
-                      at(0));
-  rig.modify(rig.automatic(5));
-  rig.modify(rig.go(5, MRC_CTL_PROFILE_ONLINE));
+  rig.register_process(&other, {101, 1000, false, "user"});
+  rig.bring_online(5);
   Json path = {{"profile", 5}, {"ev", "0001"}, {"port", 1}, {"state", MRC_CTL_EV_ASSUMED_BAD}, {"losses", 3}};
   const Json plain = path;
   path["ballast"] = std::string(1 << 16, 'x');
