@@ -19,13 +19,14 @@ import nccl  # noqa: E402
 import paired  # noqa: E402
 import places  # noqa: E402
 import plan  # noqa: E402
+import preflight  # noqa: E402
 import programs  # noqa: E402
 import report  # noqa: E402
 import slices  # noqa: E402
 import srv6  # noqa: E402
 
 MIB = 1 << 20
-OWN_ROUNDS = ("loss", "recovery", "collectives", "fabric", "nccl", "applications")  # whole runs instead of slices
+OWN_ROUNDS = ("loss", "recovery", "collectives", "fabric", "preflight", "nccl", "applications")  # whole runs instead of slices
 PARTS = (*plan.PARTS, "srv6", "idle", *OWN_ROUNDS)
 RUN_OVERHEAD_S = 2
 IDLE_QPS, IDLE_BYTES, IDLE_S = 10000, 8192, 30
@@ -45,6 +46,7 @@ once:
   idle         memory of each of 10,000 queue pairs, connected and used
 by rounds of whole runs (--rounds, --seconds):
   loss, recovery, collectives, fabric, nccl
+  preflight    nccl-net-bench --hosts over 16 hosts in namespaces, all well, and with a slow host and a gray link
   applications ib_send_bw and MPI over the verbs shim, beside mrc-perf with messages of 64 KiB and 1 MiB, on loopback
 
 examples:
@@ -151,6 +153,18 @@ def measure_fabric(options):
         fabric.show(figures)
         report.print_ratios(rows)
     return {"datapaths": figures, "ratios": rows}
+
+
+def measure_preflight(options):
+    figures = preflight.measure(options.rounds)
+    if "error" in figures:
+        print(f"tools/bench: the preflight is left out: {figures['error']}", file=sys.stderr)
+        return figures
+    rows = preflight.judged(figures)
+    if not options.json:
+        preflight.show(figures)
+        report.print_ratios(rows)
+    return {**figures, "ratios": rows}
 
 
 def measure_srv6(options):
@@ -260,7 +274,7 @@ def parse():
 
 
 def wanted_places(options):
-    if not set(options.parts) - {"srv6", "fabric", "nccl", "idle", "applications"}:
+    if not set(options.parts) - {"srv6", "fabric", "preflight", "nccl", "idle", "applications"}:
         return []
     wanted = [places.Loopback] if options.place in ("loopback", "all") else []
     if options.place in ("veth", "all"):
@@ -274,8 +288,8 @@ def wanted_places(options):
 def measure_all(options):
     result = {"slices": options.slices, "slice_ms": options.slice_ms, "seed": options.seed, "rounds": options.rounds,
               "seconds": options.seconds, "cpus": os.cpu_count(), "kernel": os.uname().release, "places": {}}
-    for part, call in (("idle", measure_idle), ("srv6", measure_srv6), ("fabric", measure_fabric), ("nccl", measure_nccl),
-                       ("applications", measure_applications)):
+    for part, call in (("idle", measure_idle), ("srv6", measure_srv6), ("fabric", measure_fabric),
+                       ("preflight", measure_preflight), ("nccl", measure_nccl), ("applications", measure_applications)):
         if part in options.parts:
             result[part] = call(options)
     made = []
@@ -292,7 +306,7 @@ def measure_all(options):
 
 
 def all_rows(result):
-    for part in ("idle", "srv6", "fabric", "nccl", "applications"):
+    for part in ("idle", "srv6", "fabric", "preflight", "nccl", "applications"):
         yield from result.get(part, {}).get("ratios", ())
     for place in result["places"].values():
         for group in place["groups"].values():
