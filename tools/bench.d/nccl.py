@@ -4,6 +4,7 @@ the inputs of the namespaces, whatever they carry; segmentation offload is off t
 costs MRC, whose packets are smaller than TCP's, half of its bandwidth and more: --nccl-losses 0.001,1 shows what the loss costs."""
 import json
 import os
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -21,6 +22,8 @@ SOCKET, TCP, MRC, MRC_DEFAULT = "NCCL Socket", "TCP plugin", "MRC sockets", "MRC
 SOCKET_COUNTS = ((None, None), (1, 4), (2, 2), (4, 1), (4, 4))
 TUNED_FOR = {"small": 8, "large": 4 << 20}
 SLICE_LIMIT_S = 120
+RUNS = 12  # of each size in a slice, at least: four collectives, each to warm up, timed, and compared
+SLOWEST = 24 << 20  # bytes in a second, of TCP whose packets are lost
 FLOORS = (  # title, loss in percent, class of sizes, relation, bound
     ("large all_reduce, no loss: bandwidth of MRC sockets / NCCL Socket", 0, "large", ">=", 1.0),
     ("large all_reduce, 1 % loss: bandwidth of MRC sockets / NCCL Socket", 1, "large", ">=", 3.0),
@@ -116,7 +119,7 @@ class Site:
                 MRC: (["--plugin", plugin], {**mrc, "MRC_SAME_HOST": "network"}),
                 MRC_DEFAULT: (["--plugin", plugin], mrc)}
 
-    def command(self, arguments, variables, limit_s=SLICE_LIMIT_S):
+    def command(self, arguments, variables, limit_s):
         """Words of a run of nccl-rig, which ends it after limit_s."""
         words = [rig(), "--ranks", str(self.ranks), "--launch", self.launch, "--out-of-place", "-T", str(limit_s), *arguments]
         for name, value in variables.items():
@@ -124,13 +127,22 @@ class Site:
         return words
 
 
+def limit_of(sizes):
+    """Seconds after which a slice has failed."""
+    return SLICE_LIMIT_S + RUNS * sum(sizes) // SLOWEST
+
+
+def words_of(site, tests, sizes, how, arguments, variables):
+    """The command of a slice."""
+    return site.command([*arguments, "-t", ",".join(tests), "--sizes", ",".join(map(str, sizes)), *map(str, how)], variables, limit_of(sizes))
+
+
 def run(site, tests, sizes, how, arguments, variables):
     """{(test, size): figures}, or {"error": sentence}."""
     path = os.path.join(site.files.name, "report.json")
-    child = programs.Child([*site.command([*arguments, "-t", ",".join(tests), "--sizes", ",".join(map(str, sizes)), *map(str, how)],
-                                          variables), "--json", path])
+    child = programs.Child([*words_of(site, tests, sizes, how, arguments, variables), "--json", path])
     try:
-        if not child.wait(SLICE_LIMIT_S + 30):
+        if not child.wait(limit_of(sizes) + 30):
             return {"error": "timeout"}
         if child.code != 0:
             return {"error": f"exit {child.code}: " + (child.text("err") + child.text())[-300:].replace("\n", " | ")}
@@ -196,7 +208,8 @@ def measure_site(kind, percent, options):
                              (f": {result['error']}" if "error" in result else ""))
                     runs += [(f"{test} of {size_name(size)}", transport, result if "error" in result else result[test, size])
                              for test in TESTS for size in sizes]
-                    commands.setdefault(f"{transport}, {name}", " ".join(site.command([*arguments, *map(str, how)], variables)))
+                    commands.setdefault(f"{transport}, {size_name(sizes[0])} to {size_name(sizes[-1])}",
+                                        shlex.join(words_of(site, TESTS, sizes, how, arguments, variables)))
     finally:
         site.close()
     return {"socket": chosen, "ranks": site.ranks, "commands": commands, "measurements": report.medians(runs)}
@@ -243,6 +256,9 @@ def show(places_measured):
                 print(f"  {measurement}")
                 for transport, figures in transports.items():
                     print(f"    {transport:<12} {cell(result['measurements'], measurement, transport, figures)}")
+            print("  commands, each run once in a round")
+            for name, command in result["commands"].items():
+                print(f"    {name}: {command}")
 
 
 def cell(table, measurement, transport, figures):

@@ -8,8 +8,10 @@ import sys
 import types
 
 sys.path.insert(0, os.path.join(sys.argv[1], "tools", "bench.d"))
+import nccl  # noqa: E402
 import paired  # noqa: E402
 import plan  # noqa: E402
+import preflight  # noqa: E402
 import report  # noqa: E402
 import slices  # noqa: E402
 from contenders import Failed  # noqa: E402
@@ -179,9 +181,43 @@ def the_plan_has_the_targets():
     assert [t for t in titles if "p9" in t or "p50" in t] == [f"half round trip of 2 B: {p}" for p in ("p50", "p99", "p99.9")], titles
 
 
+def nccl_rows(size, loss, socket_us, mrc_us):
+    """(value, met) of each floor of the part nccl, of rounds that all took this long."""
+    name = nccl.size_name(size)
+    runs = [(f"all_reduce of {name}", transport, {"time_us": time_us, "gbps": 1.0}) for _ in range(3)
+            for transport, time_us in ((nccl.SOCKET, socket_us), (nccl.MRC, mrc_us))]
+    return [(row["value"], row["met"]) for row in nccl.judged({"veth": {loss: {"measurements": report.medians(runs)}}}, [size])]
+
+
+def the_floors_of_nccl_have_two_sides():
+    assert nccl_rows(64 << 20, "0", 100.0, 100.0) == [(1.0, True)] and nccl_rows(64 << 20, "0", 99.0, 100.0) == [(0.99, False)]
+    assert nccl_rows(64 << 20, "1", 300.0, 100.0) == [(3.0, True)] and nccl_rows(64 << 20, "1", 299.0, 100.0) == [(2.99, False)]
+    assert nccl_rows(8, "0", 100.0, 119.0) == [(1.19, True)] and nccl_rows(8, "0", 100.0, 121.0) == [(1.21, False)]
+    assert nccl_rows(1 << 20, "0", 100.0, 100.0) == [] and nccl_rows(64 << 20, "0.1", 100.0, 100.0) == []
+    broken = {"measurements": report.medians([("all_reduce of 8 B", nccl.SOCKET, {"error": "timeout"})])}
+    assert [(row["value"], row["met"]) for row in nccl.judged({"veth": {"0": broken}}, [8])] == [(None, False)]
+
+
+def sizes_of_nccl_are_swept_and_timed():
+    assert nccl.sizes_of("8,64K") == [8, 65536] and nccl.sizes_of("8..100") == [8, 32, 100]
+    assert [sizes for sizes, *_ in nccl.classes([8, 64 << 10, (64 << 10) + 1, 16 << 20])] == [[8, 64 << 10], [(64 << 10) + 1], [16 << 20]]
+    assert nccl.limit_of([8]) == 120 and nccl.limit_of([32 << 20, 128 << 20, 256 << 20]) == 120 + 208
+
+
+def a_preflight_is_judged_by_time_and_by_names():
+    def met(well, faulty, unnamed):
+        rows = preflight.judged({"well": {"seconds": well, "findings": []}, "faulty": {"seconds": faulty, "unnamed": unnamed}})
+        return [row["met"] for row in rows]
+
+    assert met([60.0], [60.0], [[]]) == [True, True, True]
+    assert met([60.1], [60.1], [["h5 sends at "]]) == [False, False, False]
+    assert met([20.0, 90.0, 30.0], [50.0, 90.0, 55.0], [[], ["x"], []]) == [True, True, False]
+
+
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
-          every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets)
+          every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
+          the_floors_of_nccl_have_two_sides, sizes_of_nccl_are_swept_and_timed, a_preflight_is_judged_by_time_and_by_names)
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")
