@@ -129,8 +129,8 @@ class Versioned final : public Net {
   ncclResult_t reg(void* comm, void* data, size_t size, int type, void** memory) override {
     return p_.regMr(comm, data, static_cast<Argument<2, decltype(p_.regMr)>>(size), type, memory);
   }
-  ncclResult_t reg_dma_buf(void* comm, void* data, size_t size, void** memory) override {
-    return p_.regMrDmaBuf(comm, data, size, NCCL_PTR_CUDA, 0, -1, memory);
+  ncclResult_t reg_dma_buf(void* comm, void* data, size_t size, uint64_t offset, int fd, void** memory) override {
+    return p_.regMrDmaBuf(comm, data, size, NCCL_PTR_CUDA, offset, fd, memory);
   }
   ncclResult_t dereg(void* comm, void* memory) override {
     return p_.deregMr(comm, memory);

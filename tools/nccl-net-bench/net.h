@@ -45,7 +45,7 @@ class Net {
   virtual ncclResult_t connect(int device, void* handle, void** comm) = 0;
   virtual ncclResult_t accept(void* listen_comm, void** comm) = 0;
   virtual ncclResult_t reg(void* comm, void* data, size_t size, int type, void** memory) = 0;
-  virtual ncclResult_t reg_dma_buf(void* comm, void* data, size_t size, void** memory) = 0;
+  virtual ncclResult_t reg_dma_buf(void* comm, void* data, size_t size, uint64_t offset, int fd, void** memory) = 0;
   virtual ncclResult_t dereg(void* comm, void* memory) = 0;
   virtual ncclResult_t isend(void* comm, void* data, size_t size, int tag, void* memory, void** request) = 0;
   virtual ncclResult_t irecv(void* comm, int n, void** data, const size_t* sizes, int* tags, void** memory,

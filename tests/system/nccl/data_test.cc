@@ -248,7 +248,7 @@ TEST_P(DataTest, device_memory_is_refused) {
   void* memory = &bytes;
   EXPECT_NE(net_->reg(pair_->sender(), bytes.data(), 64, NCCL_PTR_CUDA, &memory), ncclSuccess);
   EXPECT_EQ(memory, nullptr);
-  EXPECT_NE(net_->reg_dma_buf(pair_->sender(), bytes.data(), 64, &memory), ncclSuccess);
+  EXPECT_NE(net_->reg_dma_buf(pair_->sender(), bytes.data(), 64, 0, -1, &memory), ncclSuccess);
 }
 
 TEST_P(DataTest, closing_with_requests_pending_leaves_nothing_behind) {

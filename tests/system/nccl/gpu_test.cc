@@ -1,5 +1,5 @@
-// GPU memory through a stand-in for gdrcopy, at every ABI version: a touch of device memory other than through the
-// mapping ends the test. Each test needs a process of its own, as ctest gives it.
+// GPU memory through a stand-in for gdrcopy, and as dma-bufs, at every ABI version: a touch of device memory other than
+// through the mapping ends the test. Each test needs a process of its own, as ctest gives it.
 #include <sys/mman.h>
 
 #include <cstdlib>
@@ -97,6 +97,55 @@ TEST_P(GpuTest, what_is_no_memory_of_a_gpu_is_refused_with_the_reason) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, GpuTest, ::testing::ValuesIn(kVersions));
+
+// To the plugin a dma-buf is a file that can be mapped, as the stand-in's is.
+class DmaBufTest : public GpuTest {
+ protected:
+  void SetUp() override {
+    setenv("NCCL_MRC_GPU", "dmabuf", 1);
+    GpuTest::SetUp();
+  }
+};
+
+TEST_P(DmaBufTest, both_directions_through_the_mapping_alone) {
+  ncclNetProperties_t properties{};
+  ASSERT_EQ(net_->properties(0, &properties), ncclSuccess);
+  EXPECT_EQ(properties.ptrSupport, NCCL_PTR_HOST | NCCL_PTR_CUDA | NCCL_PTR_DMABUF) << logged();
+  EXPECT_NE(logged().find("GPU memory is registered as dma-bufs that the CPU maps"), std::string::npos) << logged();
+  Pair pair(*net_);
+  pair.join();
+  Gpu gpu;
+  std::vector<uint8_t> host = pattern(kSize, 1), back(kSize);
+  const size_t at = 5000, size = 300001;  // not at the beginning of a page, nor to the end of one
+  void* const host_memory = registered(pair.sender(), host.data(), kSize, NCCL_PTR_HOST);
+  void* const back_memory = registered(pair.receiver(), back.data(), kSize, NCCL_PTR_HOST);
+  void *receives = nullptr, *sends = nullptr;
+  const int file = standin_gpu_file(gpu.device);
+  ASSERT_EQ(net_->reg_dma_buf(pair.receiver(), gpu.device + at, size, at, file, &receives), ncclSuccess) << logged();
+  ASSERT_EQ(net_->reg_dma_buf(pair.sender(), gpu.device + at, size, at, file, &sends), ncclSuccess) << logged();
+  transfer(pair, host.data(), host_memory, gpu.device + at, receives, size);
+  EXPECT_EQ(std::memcmp(gpu.view + at, host.data(), size), 0);
+  EXPECT_EQ(gpu.view[at - 1], 0);
+  EXPECT_EQ(gpu.view[at + size], 0);
+  transfer(pair, gpu.device + at, sends, back.data(), back_memory, size);
+  EXPECT_EQ(std::memcmp(back.data(), host.data(), size), 0);
+  EXPECT_EQ(back[size], 0);
+  EXPECT_EQ(standin_gdr_live(), 0);
+  for (void* memory : {host_memory, sends}) EXPECT_EQ(net_->dereg(pair.sender(), memory), ncclSuccess);
+  for (void* memory : {back_memory, receives}) EXPECT_EQ(net_->dereg(pair.receiver(), memory), ncclSuccess);
+}
+
+TEST_P(DmaBufTest, what_cannot_be_mapped_is_refused_with_the_reason) {
+  Pair pair(*net_);
+  pair.join();
+  Gpu gpu;
+  void* memory = &gpu;
+  EXPECT_NE(net_->reg_dma_buf(pair.sender(), gpu.device, kSize, 0, -1, &memory), ncclSuccess);
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_NE(logged().find("the driver maps no dma-buf for the CPU"), std::string::npos) << logged();
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, DmaBufTest, ::testing::ValuesIn(kVersions));
 
 TEST(Gpu, off_leaves_it_to_nccl) {
   setenv("NCCL_MRC_GPU", "off", 1);

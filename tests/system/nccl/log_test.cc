@@ -160,7 +160,7 @@ TEST_F(WarningTest, memory_and_requests_that_cannot_be) {
   void* memory = nullptr;
   EXPECT_NE(net_->reg(pair.sender(), buffer.data(), 4096, NCCL_PTR_CUDA, &memory), ncclSuccess);
   expect_printed("Memory of type");
-  EXPECT_NE(net_->reg_dma_buf(pair.sender(), buffer.data(), 4096, &memory), ncclSuccess);
+  EXPECT_NE(net_->reg_dma_buf(pair.sender(), buffer.data(), 4096, 0, -1, &memory), ncclSuccess);
   expect_printed("DMA-BUF");
   void* request = nullptr;
   EXPECT_NE(net_->isend(pair.sender(), buffer.data(), size_t{1} << 62, 0, buffer.memory, &request), ncclSuccess);
