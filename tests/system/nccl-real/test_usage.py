@@ -18,6 +18,14 @@ def test_refusals():
         assert words in rig(*arguments, code=2)
 
 
+def test_options_of_nccl_tests():
+    """Those of all_reduce_perf, and its name."""
+    for sweep, sizes in ((("-b", "8", "-e", "64", "-f", "2"), [8, 16, 32, 64]), (("-b", "1K", "-e", "3K", "-i", "1K"), [1024, 2048, 3072])):
+        lines = report("--ranks", 2, "-t", "all_reduce_perf", *sweep, "-g", 1, "-n", 1, "-w", 0, "-c", 1)
+        assert [line["bytes"] for line in lines] == sizes, lines
+        assert all(line["test"] == "all_reduce" and line[way]["time_us"] > 0 for line in lines for way in ("out_of_place", "in_place")), lines
+
+
 def test_other_library_is_skipped():
     assert "another build" in rig(code=77, NCCL_RIG_LIBRARY="/bin/sh")
     assert "no file /nowhere" in rig(code=77, NCCL_RIG_LIBRARY="/nowhere")
