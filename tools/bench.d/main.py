@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import applications  # noqa: E402
 import compare  # noqa: E402
 import fabric  # noqa: E402
+import locks  # noqa: E402
 import nccl  # noqa: E402
 import paired  # noqa: E402
 import places  # noqa: E402
@@ -26,7 +27,7 @@ import srv6  # noqa: E402
 
 MIB = 1 << 20
 OWN_ROUNDS = ("loss", "recovery", "collectives", "fabric", "nccl", "applications")  # whole runs instead of slices
-PARTS = (*plan.PARTS, "srv6", "idle", *OWN_ROUNDS)
+PARTS = (*plan.PARTS, "srv6", "idle", "locks", *OWN_ROUNDS)
 RUN_OVERHEAD_S = 2
 IDLE_QPS, IDLE_BYTES, IDLE_S = 10000, 8192, 30
 MIN_SLICES = 60
@@ -38,10 +39,12 @@ parts, by slices:
   sizes        4 KiB to 64 MiB over one queue pair, beside one TCP stream
   rate         messages of 64 B, beside raw packets
   qps          1 to 1024 queue pairs
+  shards       two engines, each with a queue pair and a thread at both ends, beside one; 8 queue pairs over 1 to 8 engines
   srv6         across an SRv6 fabric in namespaces: encapsulated by the kernel beside plain UDP
   datapaths    raw frames and DPDK beside sockets, over veth, by short runs
   drivers      raw frames and DPDK beside bare AF_XDP and bare DPDK ports, over veth and memif
 once:
+  locks        that two engines take for packets
   idle         memory of each of 10,000 queue pairs, connected and used
 by rounds of whole runs (--rounds, --seconds):
   loss, recovery, collectives, fabric, nccl
@@ -138,6 +141,16 @@ def measure_idle(options):
         print("\nmemory of a process with many idle queue pairs" + (f": {figures['error']}" if "error" in figures else ""))
         report.print_ratios([row])
     return {**figures, "ratios": [row]}
+
+
+def measure_locks(options):
+    figures = locks.measure()
+    if "error" in figures:
+        print(f"tools/bench: locks are left out: {figures['error']}", file=sys.stderr)
+    elif not options.json:
+        locks.show(figures)
+        report.print_ratios(figures["ratios"])
+    return figures
 
 
 def measure_fabric(options):
@@ -260,7 +273,7 @@ def parse():
 
 
 def wanted_places(options):
-    if not set(options.parts) - {"srv6", "fabric", "nccl", "idle", "applications"}:
+    if not set(options.parts) - {"srv6", "fabric", "nccl", "idle", "locks", "applications"}:
         return []
     wanted = [places.Loopback] if options.place in ("loopback", "all") else []
     if options.place in ("veth", "all"):
@@ -274,7 +287,7 @@ def wanted_places(options):
 def measure_all(options):
     result = {"slices": options.slices, "slice_ms": options.slice_ms, "seed": options.seed, "rounds": options.rounds,
               "seconds": options.seconds, "cpus": os.cpu_count(), "kernel": os.uname().release, "places": {}}
-    for part, call in (("idle", measure_idle), ("srv6", measure_srv6), ("fabric", measure_fabric), ("nccl", measure_nccl),
+    for part, call in (("idle", measure_idle), ("locks", measure_locks), ("srv6", measure_srv6), ("fabric", measure_fabric), ("nccl", measure_nccl),
                        ("applications", measure_applications)):
         if part in options.parts:
             result[part] = call(options)
@@ -292,7 +305,7 @@ def measure_all(options):
 
 
 def all_rows(result):
-    for part in ("idle", "srv6", "fabric", "nccl", "applications"):
+    for part in ("idle", "locks", "srv6", "fabric", "nccl", "applications"):
         yield from result.get(part, {}).get("ratios", ())
     for place in result["places"].values():
         for group in place["groups"].values():

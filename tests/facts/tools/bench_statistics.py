@@ -8,6 +8,7 @@ import sys
 import types
 
 sys.path.insert(0, os.path.join(sys.argv[1], "tools", "bench.d"))
+import locks  # noqa: E402
 import paired  # noqa: E402
 import plan  # noqa: E402
 import report  # noqa: E402
@@ -173,15 +174,33 @@ def the_plan_has_the_targets():
     place.bare_interfaces = list  # a place with interfaces to spare
     drivers = {(row.top, row.bottom, row.figure, row.relation, row.bound) for group in plan.drivers(place, chosen) for row in group.rows}
     assert drivers >= {("MRC", "bare AF_XDP", "gbps", ">=", 0.7), ("MRC", "bare rte_eth", "gbps", ">=", 0.6)}, drivers
+    for processors, bound in ((3, 1.0), (4, 1.8)):  # four are needed for two engines at both ends
+        plan.processors = lambda n=processors: n
+        alone, *curves = plan.shards(place, chosen)
+        assert (alone.rows[0].relation, alone.rows[0].bound) == (">=", bound), alone
+        assert [list(group.contenders) for group in curves] == [[f"{n} engines" for n in (1, 2, 4) if n <= processors]] * 2, curves
     bandwidths = [row for row in rows if row.figure == "gbps"]
     assert len(bandwidths) == len([row for row in rows if row.figure == "cpu_s_per_gb"]) - len([row for row in rows if row.figure == "rate"])
     titles = [row.title for group in plan.comparison(place, "old", "new", "v1", True) for row in group.rows]
     assert [t for t in titles if "p9" in t or "p50" in t] == [f"half round trip of 2 B: {p}" for p in ("p50", "p99", "p99.9")], titles
 
 
+def locks_are_shared_where_two_of_a_kind_take_them_often():
+    threads = ["mrc-perf", "mrc-helper", "mrc-helper", "mrc-perf"]
+
+    def shared(*taken):
+        return locks.shared({"threads": threads, "locks": [list(taken)]})
+
+    assert shared(locks.OFTEN, 0, 0, locks.OFTEN) == 1
+    assert shared(locks.OFTEN, 0, 0, locks.OFTEN - 1) == 0  # set-up
+    assert shared(0, locks.OFTEN, locks.OFTEN, 0) == 1
+    assert shared(locks.OFTEN, locks.OFTEN, 0, 0) == 0  # a thread and the helper of its shard
+
+
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
-          every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets)
+          every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
+          locks_are_shared_where_two_of_a_kind_take_them_often)
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")
