@@ -9,6 +9,7 @@ import types
 
 sys.path.insert(0, os.path.join(sys.argv[1], "tools", "bench.d"))
 import locks  # noqa: E402
+import nccl  # noqa: E402
 import paired  # noqa: E402
 import plan  # noqa: E402
 import report  # noqa: E402
@@ -197,10 +198,24 @@ def locks_are_shared_where_two_of_a_kind_take_them_often():
     assert shared(locks.OFTEN, locks.OFTEN, 0, 0) == 0  # a thread and the helper of its shard
 
 
+def sizes_of_nccl_with_a_target_are_judged():
+    """NCCL Socket takes 100 us for each size, MRC 80."""
+    sizes = [8, 8 << 10, 64 << 20]
+    table = {f"all_reduce of {nccl.size_name(size)}": {nccl.SOCKET: {"runs": [{"time_us": 100}]}, nccl.MRC: {"runs": [{"time_us": 80}]}}
+             for size in sizes}
+    rows = {row["ratio"]: (row["value"], row["target"], row["met"])
+            for row in nccl.judged({"veth": {"0": {"measurements": table}}}, sizes)}
+    assert rows == {"veth: large all_reduce, no loss: bandwidth of MRC sockets / NCCL Socket": (1.25, ">= 1.0", True),
+                    "veth: all_reduce of 8 B, no loss: time of MRC sockets / NCCL Socket": (0.8, "<= 1.2", True),
+                    "veth: all_reduce of 64 MiB, no loss: bandwidth of MRC sockets / NCCL Socket": (1.25, ">= 1.2", True),
+                    "veth: all_reduce of 8 KiB, no loss: time of MRC sockets / NCCL Socket": (0.8, "<= 1.0", True)}, rows
+    assert nccl.judged({"veth": {"0": {"measurements": table}}}, [64 << 10]) == []
+
+
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
           every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
-          locks_are_shared_where_two_of_a_kind_take_them_often)
+          locks_are_shared_where_two_of_a_kind_take_them_often, sizes_of_nccl_with_a_target_are_judged)
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")
