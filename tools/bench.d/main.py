@@ -24,6 +24,7 @@ import programs  # noqa: E402
 import report  # noqa: E402
 import slices  # noqa: E402
 import srv6  # noqa: E402
+import targets  # noqa: E402
 
 MIB = 1 << 20
 OWN_ROUNDS = ("loss", "recovery", "collectives", "fabric", "nccl", "applications")  # whole runs instead of slices
@@ -49,8 +50,12 @@ once:
 by rounds of whole runs (--rounds, --seconds):
   loss, recovery, collectives, fabric, nccl
   applications ib_send_bw and MPI over the verbs shim, beside mrc-perf with messages of 64 KiB and 1 MiB, on loopback
+all of bandwidth, latency, shards, drivers, locks, idle, srv6, nccl:
+  targets
+Of all targets a table in Markdown is printed at the end, with the revision and the machine.
 
 examples:
+  tools/bench --parts targets --nccl-sizes 8K,64M --nccl-losses 0
   tools/bench --parts bandwidth,latency --place loopback
   tools/bench --compare HEAD~1            is this tree faster than the last commit?
   tools/bench --compare v1.0 --slices 200 --json
@@ -261,10 +266,12 @@ def parse():
     if options.compare and (options.parts or options.place == "all"):
         parser.error("--compare has parts of its own, and takes one place")
     options.parts = options.parts.split(",") if options.parts else list(PARTS)
+    if "targets" in options.parts:
+        options.parts += targets.PARTS
     options.place = options.place or "all"
-    unknown = set(options.parts) - set(PARTS)
+    unknown = set(options.parts) - {*PARTS, "targets"}
     if unknown:
-        parser.error(f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+        parser.error(f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}, targets")
     if options.slices < 1 or not 10 <= options.slice_ms <= 60000:
         parser.error("--slices is at least 1, --slice-ms 10 to 60000")
     if options.rounds < 1 or not 0.1 <= options.seconds <= 3600:
@@ -274,7 +281,7 @@ def parse():
 
 
 def wanted_places(options):
-    if not set(options.parts) - {"srv6", "fabric", "nccl", "idle", "locks", "applications"}:
+    if not set(options.parts) - {*targets.ONCE, "targets"}:
         return []
     wanted = [places.Loopback] if options.place in ("loopback", "all") else []
     if options.place in ("veth", "all"):
@@ -287,7 +294,7 @@ def wanted_places(options):
 
 def measure_all(options):
     result = {"slices": options.slices, "slice_ms": options.slice_ms, "seed": options.seed, "rounds": options.rounds,
-              "seconds": options.seconds, "cpus": os.cpu_count(), "kernel": os.uname().release, "places": {}}
+              "seconds": options.seconds, **targets.machine(), "places": {}}
     for part, call in (("idle", measure_idle), ("locks", measure_locks), ("srv6", measure_srv6), ("fabric", measure_fabric), ("nccl", measure_nccl),
                        ("applications", measure_applications)):
         if part in options.parts:
@@ -305,15 +312,6 @@ def measure_all(options):
     return result
 
 
-def all_rows(result):
-    for part in ("idle", "locks", "srv6", "fabric", "nccl", "applications"):
-        yield from result.get(part, {}).get("ratios", ())
-    for place in result["places"].values():
-        for group in place["groups"].values():
-            yield from group["ratios"]
-        yield from place["ratios"]
-
-
 def main():
     options = parse()
     if options.compare:
@@ -325,7 +323,9 @@ def main():
     result = measure_all(options)
     if options.json:
         print(json.dumps(result, indent=1))
-    return 1 if any(row["met"] is False for row in all_rows(result)) else 0
+    else:
+        print("", *targets.table(result), sep="\n")
+    return 1 if any(row["met"] is False for _, row in targets.all_rows(result)) else 0
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import paired  # noqa: E402
 import plan  # noqa: E402
 import report  # noqa: E402
 import slices  # noqa: E402
+import targets  # noqa: E402
 from contenders import Failed  # noqa: E402
 
 
@@ -212,10 +213,29 @@ def sizes_of_nccl_with_a_target_are_judged():
     assert nccl.judged({"veth": {"0": {"measurements": table}}}, [64 << 10]) == []
 
 
+def the_table_has_each_target_of_a_run():
+    def row(title, value, target, met, **more):
+        return {"ratio": title, "value": value, "target": target, "met": met, **more}
+
+    result = {"slices": 60, "slice_ms": 150, "rounds": 5, "revision": "abc", "cpus": 2, "kernel": "6.18", "load": 0.1,
+              "idle": {"ratios": [row("bytes", 7000, "<= 8192", True)]}, "srv6": {"error": "no root"},
+              "places": {"veth": {"groups": {"g": {"ratios": [
+                  row("MRC / TCP", 1.5, None, None), row("  CPU per byte", 1.0004, "<= 0.9", False, of=["MRC", "TCP"], interval=[0.9, 1.1])]}},
+                  "ratios": [row("loss", None, ">= 0.8", False), row("ring", 2, ">= 1.2", True, least=1, most=3)]}}}
+    head, empty, *lines = targets.table(result)
+    assert "at abc: 2 processors" in head and not empty, head
+    assert lines[2:] == ["| idle | bytes | 7000.000 | <= 8192 | met |",
+                         "| veth, g | CPU per byte, MRC / TCP | 1.000 [0.900, 1.100] | <= 0.9 | missed |",
+                         "| veth | loss | not measured | >= 0.8 | missed |",
+                         "| veth | ring | 2.000 1.00 to 3.00 | >= 1.2 | met |",
+                         "| srv6 | all | not measured: no root | | |"], lines
+    assert targets.table({**result, "idle": {}, "srv6": {}, "places": {}}) == []
+
+
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
           every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
-          locks_are_shared_where_two_of_a_kind_take_them_often, sizes_of_nccl_with_a_target_are_judged)
+          locks_are_shared_where_two_of_a_kind_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run)
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")
