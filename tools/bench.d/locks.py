@@ -35,7 +35,7 @@ def count(shards):
         files = {side: os.path.join(folder, side) for side in ("server", "client")}
         env = {**programs.SOCKETS, "MRC_SHARDS": str(shards), "LD_PRELOAD": library}
         client = [perf, place.out_of_band, "--port", port, "--quiet", "--qps", str(SHARDS), "--threads", str(SHARDS), "--size", str(SIZE),
-                  "--iters", str(MESSAGES)]
+                  "--iters", str(MESSAGES), "--signal-every", "1"]
         _, _, error = programs.pair(place, [perf, "--quiet", "--port", port], client, RUN_S,
                                     {**env, "MRC_LOCK_COUNT": files["server"]}, {**env, "MRC_LOCK_COUNT": files["client"]})
         if error:
