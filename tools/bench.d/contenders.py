@@ -155,11 +155,11 @@ def binary(name):
     return path
 
 
-def mrc_words(size, qps=1, depth=None, latency=False, asleep=False, datagrams=False):
+def mrc_words(size, qps=1, threads=1, depth=None, latency=False, asleep=False, datagrams=False):
     """Options of the client of mrc-perf."""
     test = "lat" if latency else "rate" if size <= 64 else "bw"
-    return ["--quiet", "--test", test, "--size", str(size), "--qps", str(qps), *(["--depth", str(depth)] if depth else []),
-            *(["--sleepy-server"] if asleep else []), *(["--transport", "ud"] if datagrams else [])]
+    return ["--quiet", "--test", test, "--size", str(size), "--qps", str(qps), *(["--threads", str(threads)] if threads > 1 else []),
+            *(["--depth", str(depth)] if depth else []), *(["--sleepy-server"] if asleep else []), *(["--transport", "ud"] if datagrams else [])]
 
 
 def mrc(place, perf=None, over=None, **test):

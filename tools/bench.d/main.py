@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import applications  # noqa: E402
 import compare  # noqa: E402
 import fabric  # noqa: E402
+import locks  # noqa: E402
 import nccl  # noqa: E402
 import paired  # noqa: E402
 import places  # noqa: E402
@@ -24,12 +25,13 @@ import programs  # noqa: E402
 import report  # noqa: E402
 import slices  # noqa: E402
 import srv6  # noqa: E402
+import targets  # noqa: E402
 
 MIB = 1 << 20
 OWN_ROUNDS = ("loss", "recovery", "collectives", "fabric", "preflight", "nccl", "applications")  # whole runs instead of slices
-PARTS = (*plan.PARTS, "srv6", "idle", *OWN_ROUNDS)
+PARTS = (*plan.PARTS, "srv6", "idle", "locks", *OWN_ROUNDS)
 RUN_OVERHEAD_S = 2
-IDLE_QPS, IDLE_BYTES, IDLE_S = 10000, 8192, 30
+IDLE_QPS, QUICK_IDLE_QPS, IDLE_SHARDS, IDLE_BYTES = 100000, 10000, 2, 8192
 MIN_SLICES = 60
 
 EPILOG = """
@@ -39,17 +41,23 @@ parts, by slices:
   sizes        4 KiB to 64 MiB over one queue pair, beside one TCP stream
   rate         messages of 64 B, beside raw packets
   qps          1 to 1024 queue pairs
+  shards       two engines, each with a queue pair and a thread at both ends, beside one; 8 queue pairs over 1 to 8 engines
   srv6         across an SRv6 fabric in namespaces: encapsulated by the kernel beside plain UDP
   datapaths    raw frames and DPDK beside sockets, over veth, by short runs
   drivers      raw frames and DPDK beside bare AF_XDP and bare DPDK ports, over veth and memif
 once:
-  idle         memory of each of 10,000 queue pairs, connected and used
+  locks        that two engines take for packets
+  idle         memory of each of 100,000 queue pairs over two engines, connected and used (with --quick of 10,000)
 by rounds of whole runs (--rounds, --seconds):
   loss, recovery, collectives, fabric, nccl
   preflight    nccl-net-bench --hosts over 16 hosts in namespaces, all well, and with a slow host and a gray link
   applications ib_send_bw and MPI over the verbs shim, beside mrc-perf with messages of 64 KiB and 1 MiB, on loopback
+all of bandwidth, latency, shards, drivers, locks, idle, srv6, nccl:
+  targets
+Of all targets a table in Markdown is printed at the end, with the revision and the machine.
 
 examples:
+  tools/bench --parts targets --nccl-sizes 8K,64M --nccl-losses 0
   tools/bench --parts bandwidth,latency --place loopback
   tools/bench --compare HEAD~1            is this tree faster than the last commit?
   tools/bench --compare v1.0 --slices 200 --json
@@ -131,15 +139,26 @@ def measure_place(options, place, progress):
 
 
 def measure_idle(options):
-    print(f"  idle: {IDLE_QPS} queue pairs", file=sys.stderr, flush=True)
-    figures = programs.idle_qps(IDLE_QPS)
+    qps = QUICK_IDLE_QPS if options.quick else IDLE_QPS
+    print(f"  idle: {qps} queue pairs", file=sys.stderr, flush=True)
+    figures = programs.idle_qps(qps, IDLE_SHARDS)
     value = figures.get("idle_bytes")
-    row = {"ratio": f"bytes of an idle queue pair, one of {IDLE_QPS:,}", "value": value, "target": f"<= {IDLE_BYTES}",
+    row = {"ratio": f"bytes of an idle queue pair, one of {qps:,} over {IDLE_SHARDS} engines", "value": value, "target": f"<= {IDLE_BYTES}",
            "met": value is not None and paired.meets(value, "<=", IDLE_BYTES)}
     if not options.json:
         print("\nmemory of a process with many idle queue pairs" + (f": {figures['error']}" if "error" in figures else ""))
         report.print_ratios([row])
     return {**figures, "ratios": [row]}
+
+
+def measure_locks(options):
+    figures = locks.measure()
+    if "error" in figures:
+        print(f"tools/bench: locks are left out: {figures['error']}", file=sys.stderr)
+    elif not options.json:
+        locks.show(figures)
+        report.print_ratios(figures["ratios"])
+    return figures
 
 
 def measure_fabric(options):
@@ -246,7 +265,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=1, help="of the order of slices, the intervals and the losses")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output instead of tables: every slice, too")
     parser.add_argument("--nccl-sizes", type=nccl.sizes_of, help="of the part nccl, in bytes, for example 8..256M: by fours "
-                        "(default: 8,4K,64K,1M,16M,64M, and with --quick 8,64K,16M)")
+                        "(default: 8,4K,8K,64K,1M,16M,64M, and with --quick 8,64K,16M)")
     parser.add_argument("--nccl-losses", type=nccl.losses_of, default=[0, 0.1, 1], help="of the part nccl, in percent (default: 0,0.1,1)")
     parser.add_argument("--nccl-ranks", type=int, default=2, help="of the part nccl on loopback; over veth 2 (default: 2)")
     parser.add_argument("--build", default="build/release", help="build folder")
@@ -256,15 +275,17 @@ def parse():
     options.rounds = options.rounds or (3 if options.quick else 5)
     options.seconds = options.seconds or (1 if options.quick else 2)
     options.slice_ms = options.slice_ms or (100 if options.quick else 150)
-    options.nccl_sizes = options.nccl_sizes or nccl.sizes_of("8,64K,16M" if options.quick else "8,4K,64K,1M,16M,64M")
+    options.nccl_sizes = options.nccl_sizes or nccl.sizes_of("8,64K,16M" if options.quick else "8,4K,8K,64K,1M,16M,64M")
     options.nccl_seconds = options.seconds / 4  # of each size of each collective
     if options.compare and (options.parts or options.place == "all"):
         parser.error("--compare has parts of its own, and takes one place")
     options.parts = options.parts.split(",") if options.parts else list(PARTS)
+    if "targets" in options.parts:
+        options.parts += targets.PARTS
     options.place = options.place or "all"
-    unknown = set(options.parts) - set(PARTS)
+    unknown = set(options.parts) - {*PARTS, "targets"}
     if unknown:
-        parser.error(f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+        parser.error(f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}, targets")
     if options.slices < 1 or not 10 <= options.slice_ms <= 60000:
         parser.error("--slices is at least 1, --slice-ms 10 to 60000")
     if options.rounds < 1 or not 0.1 <= options.seconds <= 3600:
@@ -274,7 +295,7 @@ def parse():
 
 
 def wanted_places(options):
-    if not set(options.parts) - {"srv6", "fabric", "preflight", "nccl", "idle", "applications"}:
+    if not set(options.parts) - {*targets.ONCE, "targets"}:
         return []
     wanted = [places.Loopback] if options.place in ("loopback", "all") else []
     if options.place in ("veth", "all"):
@@ -287,8 +308,8 @@ def wanted_places(options):
 
 def measure_all(options):
     result = {"slices": options.slices, "slice_ms": options.slice_ms, "seed": options.seed, "rounds": options.rounds,
-              "seconds": options.seconds, "cpus": os.cpu_count(), "kernel": os.uname().release, "places": {}}
-    for part, call in (("idle", measure_idle), ("srv6", measure_srv6), ("fabric", measure_fabric),
+              "seconds": options.seconds, **targets.machine(), "places": {}}
+    for part, call in (("idle", measure_idle), ("locks", measure_locks), ("srv6", measure_srv6), ("fabric", measure_fabric),
                        ("preflight", measure_preflight), ("nccl", measure_nccl), ("applications", measure_applications)):
         if part in options.parts:
             result[part] = call(options)
@@ -305,15 +326,6 @@ def measure_all(options):
     return result
 
 
-def all_rows(result):
-    for part in ("idle", "srv6", "fabric", "preflight", "nccl", "applications"):
-        yield from result.get(part, {}).get("ratios", ())
-    for place in result["places"].values():
-        for group in place["groups"].values():
-            yield from group["ratios"]
-        yield from place["ratios"]
-
-
 def main():
     options = parse()
     if options.compare:
@@ -325,7 +337,9 @@ def main():
     result = measure_all(options)
     if options.json:
         print(json.dumps(result, indent=1))
-    return 1 if any(row["met"] is False for row in all_rows(result)) else 0
+    else:
+        print("", *targets.table(result), sep="\n")
+    return 1 if any(row["met"] is False for _, row in targets.all_rows(result)) else 0
 
 
 if __name__ == "__main__":

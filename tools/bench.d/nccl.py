@@ -24,10 +24,12 @@ TUNED_FOR = {"small": 8, "large": 4 << 20}
 SLICE_LIMIT_S = 120
 RUNS = 12  # of each size in a slice, at least: four collectives, each to warm up, timed, and compared
 SLOWEST = 24 << 20  # bytes in a second, of TCP whose packets are lost
-FLOORS = (  # title, loss in percent, class of sizes, relation, bound
+FLOORS = (  # title, loss in percent, class of sizes or the size itself, relation, bound
     ("large all_reduce, no loss: bandwidth of MRC sockets / NCCL Socket", 0, "large", ">=", 1.0),
     ("large all_reduce, 1 % loss: bandwidth of MRC sockets / NCCL Socket", 1, "large", ">=", 3.0),
     ("all_reduce of 8 B, no loss: time of MRC sockets / NCCL Socket", 0, "small", "<=", 1.2),
+    ("all_reduce of 64 MiB, no loss: bandwidth of MRC sockets / NCCL Socket", 0, 64 << 20, ">=", 1.2),
+    ("all_reduce of 8 KiB, no loss: time of MRC sockets / NCCL Socket", 0, 8 << 10, "<=", 1.0),
 )
 
 
@@ -220,18 +222,26 @@ def speed_ratio(table, measurement, transport):
     return report.of_rounds(table, f"{measurement}.{SOCKET}.time_us", f"{measurement}.{transport}.time_us")
 
 
+def size_of_floor(name, sizes):
+    """The size among those measured by which a floor is judged; None: there is none."""
+    if name == "large":
+        return max(sizes) if max(sizes) >= LARGE else None
+    if name == "small":
+        return min(sizes) if min(sizes) <= 8 else None
+    return name if name in sizes else None
+
+
 def judged(places_measured, sizes):
     """Rows in the shape of report.ratios."""
     rows = []
-    largest, smallest = max(sizes), min(sizes)
     for place, losses in places_measured.items():
         for title, percent, name, relation, bound in FLOORS:
-            size = largest if name == "large" else smallest
-            if f"{percent:g}" not in losses or (size < LARGE if name == "large" else size > 8):
+            size = size_of_floor(name, sizes)
+            if f"{percent:g}" not in losses or size is None:
                 continue
             table = losses[f"{percent:g}"].get("measurements", {})
             rounds = speed_ratio(table, f"all_reduce of {size_name(size)}", MRC)
-            rounds = rounds if name == "large" else [1 / ratio for ratio in rounds]
+            rounds = rounds if relation == ">=" else [1 / ratio for ratio in rounds]
             row = {"ratio": f"{place}: {title}", "value": None, "target": f"{relation} {bound}", "met": False}
             if rounds:
                 value = statistics.median(rounds)

@@ -1,5 +1,7 @@
 """The parts that are measured by slices: the groups of contenders of each, and the ratios that count, with their targets. Memory
 is the same for all contenders of a group: that of one message of each queue pair or stream, at both ends."""
+import os
+
 import contenders
 from slices import Group, Row, with_cpu
 
@@ -8,7 +10,8 @@ RAW, MRC, ASLEEP, SHARED, TCP, TCP4 = ("raw limit", "MRC", "MRC, server asleep",
 DATAGRAMS = "MRC datagrams"
 SIZES = [4 * KIB * 4**k for k in range(8)]
 SHORT_RUNS, SHORT_START_S = 15, 1.5
-PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "datapaths", "drivers")
+SHARD_COUNTS = (1, 2, 4, 8)
+PARTS = ("bandwidth", "latency", "sizes", "rate", "qps", "shards", "datapaths", "drivers")
 
 
 def size_name(size):
@@ -91,6 +94,30 @@ def qps(place, options):
     return groups
 
 
+def processors():
+    return len(os.sched_getaffinity(0))
+
+
+def sharded(place, qps, engines, **test):
+    """A device of so many engines at both ends, each used by one thread."""
+    return contenders.mrc(place, over={"MRC_SHARDS": str(engines)}, qps=qps, threads=engines, **test)
+
+
+def shards(place, options):
+    """Both ends of two engines need four processors; with fewer, several engines must cost nothing."""
+    one, two = "one engine, one QP", "two engines, a QP each"
+    test = {"size": MIB, "depth": 16}
+    alone = Group("engines of a device, messages of 1 MiB", {one: lambda: sharded(place, 1, 1, **test), two: lambda: sharded(place, 2, 2, **test)},
+                  with_cpu("two engines, each with a QP / one", two, one, ">=", 1.8 if processors() >= 4 else 1.0))
+    counts = [n for n in SHARD_COUNTS if n <= max(2, 2 if options.quick else processors())]
+    groups = [alone]
+    for size in (64 * KIB, 4 * KIB):
+        made = {f"{n} engines": lambda n=n, size=size: sharded(place, 8, n, size=size, depth=depth_of(size, 8)) for n in counts}
+        rows = [row for n in counts[1:] for row in with_cpu(f"8 QPs, {size_name(size)}: {n} engines / one", f"{n} engines", "1 engines")]
+        groups.append(Group(f"8 queue pairs over the engines of a device, messages of {size_name(size)}", made, rows))
+    return groups
+
+
 def datapaths(place, _):
     """Datapaths that take whole interfaces, so that only one contender runs at a time."""
     others = {name: over for name, over in place.datapaths.items() if name != "memory"}
@@ -120,7 +147,8 @@ def drivers(place, _):
 
 
 def groups(place, options):
-    makers = {"bandwidth": bandwidth, "latency": latency, "sizes": sizes, "rate": rate, "qps": qps, "datapaths": datapaths, "drivers": drivers}
+    makers = {"bandwidth": bandwidth, "latency": latency, "sizes": sizes, "rate": rate, "qps": qps, "shards": shards,
+              "datapaths": datapaths, "drivers": drivers}
     return [group for part, make in makers.items() if part in options.parts for group in make(place, options)]
 
 

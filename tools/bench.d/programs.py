@@ -192,14 +192,14 @@ def tcp(place, seconds):
     return {"gbps": j["bytes"] * 8e-9 / j["seconds"], "cpu_s_per_gb": cpu / (j["bytes"] * 1e-9)}
 
 
-def idle_qps(qps):
-    """Bytes of each queue pair, connected and used, of a process that has so many."""
+def idle_qps(qps, shards=1):
+    """Bytes of each queue pair, connected and used, of a process that has so many over so many engines."""
     binary = program("mrc-idle-qps")
     if binary is None:
         return {"error": "mrc-idle-qps is not built"}
-    child = Child([binary, "--qps", str(qps)], SOCKETS)
+    child = Child([binary, "--qps", str(qps)], {**SOCKETS, "MRC_SHARDS": str(shards)})
     try:
-        if not child.wait(600):
+        if not child.wait(900):
             return {"error": "timeout"}
         return last_json(child.text()) if child.code == 0 else {"error": f"exit {child.code}: {child.text('err').strip()[-300:]}"}
     finally:

@@ -8,12 +8,14 @@ import sys
 import types
 
 sys.path.insert(0, os.path.join(sys.argv[1], "tools", "bench.d"))
+import locks  # noqa: E402
 import nccl  # noqa: E402
 import paired  # noqa: E402
 import plan  # noqa: E402
 import preflight  # noqa: E402
 import report  # noqa: E402
 import slices  # noqa: E402
+import targets  # noqa: E402
 from contenders import Failed  # noqa: E402
 
 
@@ -175,6 +177,11 @@ def the_plan_has_the_targets():
     place.bare_interfaces = list  # a place with interfaces to spare
     drivers = {(row.top, row.bottom, row.figure, row.relation, row.bound) for group in plan.drivers(place, chosen) for row in group.rows}
     assert drivers >= {("MRC", "bare AF_XDP", "gbps", ">=", 0.7), ("MRC", "bare rte_eth", "gbps", ">=", 0.6)}, drivers
+    for processors, bound in ((3, 1.0), (4, 1.8)):  # four are needed for two engines at both ends
+        plan.processors = lambda n=processors: n
+        alone, *curves = plan.shards(place, chosen)
+        assert (alone.rows[0].relation, alone.rows[0].bound) == (">=", bound), alone
+        assert [list(group.contenders) for group in curves] == [[f"{n} engines" for n in (1, 2, 4) if n <= processors]] * 2, curves
     bandwidths = [row for row in rows if row.figure == "gbps"]
     assert len(bandwidths) == len([row for row in rows if row.figure == "cpu_s_per_gb"]) - len([row for row in rows if row.figure == "rate"])
     titles = [row.title for group in plan.comparison(place, "old", "new", "v1", True) for row in group.rows]
@@ -190,10 +197,10 @@ def nccl_rows(size, loss, socket_us, mrc_us):
 
 
 def the_floors_of_nccl_have_two_sides():
-    assert nccl_rows(64 << 20, "0", 100.0, 100.0) == [(1.0, True)] and nccl_rows(64 << 20, "0", 99.0, 100.0) == [(0.99, False)]
-    assert nccl_rows(64 << 20, "1", 300.0, 100.0) == [(3.0, True)] and nccl_rows(64 << 20, "1", 299.0, 100.0) == [(2.99, False)]
+    assert nccl_rows(16 << 20, "0", 100.0, 100.0) == [(1.0, True)] and nccl_rows(16 << 20, "0", 99.0, 100.0) == [(0.99, False)]
+    assert nccl_rows(16 << 20, "1", 300.0, 100.0) == [(3.0, True)] and nccl_rows(16 << 20, "1", 299.0, 100.0) == [(2.99, False)]
     assert nccl_rows(8, "0", 100.0, 119.0) == [(1.19, True)] and nccl_rows(8, "0", 100.0, 121.0) == [(1.21, False)]
-    assert nccl_rows(1 << 20, "0", 100.0, 100.0) == [] and nccl_rows(64 << 20, "0.1", 100.0, 100.0) == []
+    assert nccl_rows(1 << 20, "0", 100.0, 100.0) == [] and nccl_rows(16 << 20, "0.1", 100.0, 100.0) == []
     broken = {"measurements": report.medians([("all_reduce of 8 B", nccl.SOCKET, {"error": "timeout"})])}
     assert [(row["value"], row["met"]) for row in nccl.judged({"veth": {"0": broken}}, [8])] == [(None, False)]
 
@@ -214,10 +221,56 @@ def a_preflight_is_judged_by_time_and_by_names():
     assert met([20.0, 90.0, 30.0], [50.0, 90.0, 55.0], [[], ["x"], []]) == [True, True, False]
 
 
+def locks_are_shared_where_two_of_a_kind_take_them_often():
+    threads = ["mrc-perf", "mrc-helper", "mrc-helper", "mrc-perf"]
+
+    def shared(*taken):
+        return locks.shared({"threads": threads, "locks": [list(taken)]})
+
+    assert shared(locks.OFTEN, 0, 0, locks.OFTEN) == 1
+    assert shared(locks.OFTEN, 0, 0, locks.OFTEN - 1) == 0  # set-up
+    assert shared(0, locks.OFTEN, locks.OFTEN, 0) == 1
+    assert shared(locks.OFTEN, locks.OFTEN, 0, 0) == 0  # a thread and the helper of its shard
+
+
+def sizes_of_nccl_with_a_target_are_judged():
+    """NCCL Socket takes 100 us for each size, MRC 80."""
+    sizes = [8, 8 << 10, 64 << 20]
+    table = {f"all_reduce of {nccl.size_name(size)}": {nccl.SOCKET: {"runs": [{"time_us": 100}]}, nccl.MRC: {"runs": [{"time_us": 80}]}}
+             for size in sizes}
+    rows = {row["ratio"]: (row["value"], row["target"], row["met"])
+            for row in nccl.judged({"veth": {"0": {"measurements": table}}}, sizes)}
+    assert rows == {"veth: large all_reduce, no loss: bandwidth of MRC sockets / NCCL Socket": (1.25, ">= 1.0", True),
+                    "veth: all_reduce of 8 B, no loss: time of MRC sockets / NCCL Socket": (0.8, "<= 1.2", True),
+                    "veth: all_reduce of 64 MiB, no loss: bandwidth of MRC sockets / NCCL Socket": (1.25, ">= 1.2", True),
+                    "veth: all_reduce of 8 KiB, no loss: time of MRC sockets / NCCL Socket": (0.8, "<= 1.0", True)}, rows
+    assert nccl.judged({"veth": {"0": {"measurements": table}}}, [64 << 10]) == []
+
+
+def the_table_has_each_target_of_a_run():
+    def row(title, value, target, met, **more):
+        return {"ratio": title, "value": value, "target": target, "met": met, **more}
+
+    result = {"slices": 60, "slice_ms": 150, "rounds": 5, "revision": "abc", "cpus": 2, "kernel": "6.18", "load": 0.1,
+              "idle": {"ratios": [row("bytes", 7000, "<= 8192", True)]}, "srv6": {"error": "no root"},
+              "places": {"veth": {"groups": {"g": {"ratios": [
+                  row("MRC / TCP", 1.5, None, None), row("  CPU per byte", 1.0004, "<= 0.9", False, of=["MRC", "TCP"], interval=[0.9, 1.1])]}},
+                  "ratios": [row("loss", None, ">= 0.8", False), row("ring", 2, ">= 1.2", True, least=1, most=3)]}}}
+    head, empty, *lines = targets.table(result)
+    assert "at abc: 2 processors" in head and not empty, head
+    assert lines[2:] == ["| idle | bytes | 7000.000 | <= 8192 | met |",
+                         "| veth, g | CPU per byte, MRC / TCP | 1.000 [0.900, 1.100] | <= 0.9 | missed |",
+                         "| veth | loss | not measured | >= 0.8 | missed |",
+                         "| veth | ring | 2.000 1.00 to 3.00 | >= 1.2 | met |",
+                         "| srv6 | all | not measured: no root | | |"], lines
+    assert targets.table({**result, "idle": {}, "srv6": {}, "places": {}}) == []
+
+
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
           every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
-          the_floors_of_nccl_have_two_sides, sizes_of_nccl_are_swept_and_timed, a_preflight_is_judged_by_time_and_by_names)
+          the_floors_of_nccl_have_two_sides, sizes_of_nccl_are_swept_and_timed, a_preflight_is_judged_by_time_and_by_names,
+          locks_are_shared_where_two_of_a_kind_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run)
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")

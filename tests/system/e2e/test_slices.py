@@ -37,6 +37,11 @@ def test_bandwidth():
     transferred(["--sleepy-server", "--bidirectional"], 1 << 20)
 
 
+def test_threads():
+    """New ones for each slice, with the queue pairs of the first."""
+    transferred(["--qps", "4", "--threads", "2", "--verify"], 16384)
+
+
 def test_rate():
     transferred(["--test", "rate"], 64)
 
