@@ -262,6 +262,16 @@ def test_many_clients_that_come_at_once_are_all_answered():
     device("burst")
 
 
+def test_data_before_the_last_message_establishes():
+    """[CM-DEV-3]"""
+    device("notify")
+
+
+def test_ids_that_migrate_take_their_events_along():
+    """[CM-DEV-3]"""
+    device("migration")
+
+
 def test_wrong_pointers_are_faults_and_not_crashes():
     """[CM-FD-3]"""
     device("pointers")
