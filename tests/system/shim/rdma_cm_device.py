@@ -24,6 +24,9 @@ PATH = "/dev/infiniband/rdma_cm"
 CREATE, DESTROY, BIND_IP, RESOLVE_IP, QUERY_ROUTE, GET_EVENT, GET_OPTION, SET_OPTION = 0, 1, 2, 3, 5, 12, 13, 14
 JOIN_IP, LEAVE, JOIN, MULTICAST_JOINED = 16, 17, 22, 12
 LISTEN, BIND, RESOLVE_ADDR = 7, 20, 21
+RESOLVE_ROUTE, CONNECT, ACCEPT, NOTIFY, MIGRATE = 4, 6, 8, 15, 18
+CONNECT_REQUEST, CONNECT_RESPONSE, ESTABLISHED = 4, 5, 9
+COMM_EST, PATH_MIG = 4, 6  # events of queue pairs
 AF_IB, SO_RCVBUFFORCE = 27, 33
 IPOIB, TCP, UDP = 0x2, 0x106, 0x111
 
@@ -55,8 +58,8 @@ def bind(fd, number, port):
     command(fd, BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", number))
 
 
-def resolve(fd, number):
-    command(fd, RESOLVE_IP, bytes(28) + ip(9999) + struct.pack("II", number, 1000))
+def resolve(fd, number, port=9999):
+    command(fd, RESOLVE_IP, bytes(28) + ip(port) + struct.pack("II", number, 1000))
 
 
 def get_event(fd):
@@ -173,6 +176,67 @@ def check_multicast():
     member = join(fd, number, uid=80)
     assert get_event(fd) == (80, member, MULTICAST_JOINED, 0)
     assert destroy(fd, number) == 1
+
+
+def event_of(fd, kind):
+    """uid and id of the next event, which must be of that kind."""
+    until(lambda: readable(fd), f"no event {kind}")
+    uid, number, found, status = get_event(fd)
+    assert (found, status) == (kind, 0), (found, status)
+    return uid, number
+
+
+def parameters():
+    """Of a connection of queue pair 17, without private data."""
+    return struct.pack("II256x8B", 17, 0, 0, 0, 1, 1, 0, 7, 7, 1)
+
+
+def check_notify():
+    """The first data may arrive before the RTU, or without it: a program that sees that of its queue pair tells the id."""
+    listening, connecting = os.open(PATH, os.O_RDWR | os.O_NONBLOCK), os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    port = ports.free()
+    listener, client = create(listening, uid=1), create(connecting, uid=2)
+    bind(listening, listener, port)
+    command(listening, LISTEN, struct.pack("II", listener, 8))
+    resolve(connecting, client, port)
+    event_of(connecting, 0)
+    command(connecting, RESOLVE_ROUTE, struct.pack("II", client, 1000))
+    event_of(connecting, 2)
+    command(connecting, CONNECT, parameters() + struct.pack("II", client, 0) + bytes(8))
+    uid, server = event_of(listening, CONNECT_REQUEST)
+    assert uid == 1 and server not in (listener, client), (uid, server)
+    command(listening, ACCEPT, struct.pack("Q", 3) + parameters() + struct.pack("II", server, 0) + bytes(8))
+    event_of(connecting, CONNECT_RESPONSE)  # its client does not go on, so that there is no RTU
+    fails(errno.ENOENT, listening, NOTIFY, struct.pack("II", 4711, COMM_EST))
+    fails(errno.EINVAL, connecting, NOTIFY, struct.pack("II", server, COMM_EST))  # of another channel
+    command(listening, NOTIFY, struct.pack("II", server, PATH_MIG))
+    assert not readable(listening)
+    command(listening, NOTIFY, struct.pack("II", server, COMM_EST))
+    assert event_of(listening, ESTABLISHED) == (3, server)
+    command(listening, NOTIFY, struct.pack("II", server, COMM_EST))  # established once
+    assert not readable(listening)
+
+
+def check_migration():
+    """The events of an id that were not taken go with it to the new channel."""
+    old, new = os.open(PATH, os.O_RDWR | os.O_NONBLOCK), os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    moving, staying = create(old, uid=11), create(old, uid=12)
+    resolve(old, moving)
+    resolve(old, staying)
+    answer = ctypes.create_string_buffer(4)
+
+    def migrate(number, source):
+        return struct.pack("QII", ctypes.addressof(answer), number, source)
+
+    fails(errno.ENOENT, new, MIGRATE, migrate(4711, old), 4)
+    with open("/dev/null", "rb") as plain:
+        fails(errno.EINVAL, new, MIGRATE, migrate(moving, plain.fileno()), 4)
+    command(new, MIGRATE, migrate(moving, old), 4)
+    assert answer.raw == bytes(4)  # events that it had reported before
+    assert event_of(new, 0) == (11, moving) and not readable(new)
+    assert event_of(old, 0) == (12, staying) and not readable(old)
+    fails(errno.EINVAL, old, DESTROY, struct.pack("QII", ctypes.addressof(answer), moving, 0), 4)
+    assert destroy(new, moving) == 1
 
 
 def check_infiniband():

@@ -11,6 +11,7 @@ from limits import limit
 
 DATAGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "datagram_rsockets.py")
 DEVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rdma_cm_device.py")
+RATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../tools/dev/cm_rate.py")
 
 
 ROUND_S = limit(3)
@@ -262,6 +263,16 @@ def test_many_clients_that_come_at_once_are_all_answered():
     device("burst")
 
 
+def test_data_before_the_last_message_establishes():
+    """[CM-DEV-3]"""
+    device("notify")
+
+
+def test_ids_that_migrate_take_their_events_along():
+    """[CM-DEV-3]"""
+    device("migration")
+
+
 def test_wrong_pointers_are_faults_and_not_crashes():
     """[CM-FD-3]"""
     device("pointers")
@@ -285,6 +296,13 @@ def test_ids_go_with_the_last_descriptor():
 def test_a_thread_that_waits_keeps_the_channel():
     """[CM-FD-2]"""
     device("waiting")
+
+
+def test_connects_beside_a_thousand_open_ones():
+    """[CM-LIM-1] None of them is lost, one after another and many at a time. How fast they are is printed, and not judged here."""
+    process = session.run([sys.executable, "-B", RATE])
+    assert process.code == 0, process
+    assert re.search(r"^1000 open; one connect: median \d+ us, .*\n.*, \d+ connects/s with 32 at a time$", process.out, re.MULTILINE), process
 
 
 def test_no_device_when_none_is_shown():

@@ -247,6 +247,14 @@ TEST(UdpEncapsulated, room_is_left_for_the_outer_header) {  // [MRC-SR-27]
   EXPECT_EQ(plain->plane_payload(0_plane), encapsulated->plane_payload(0_plane) + 64);
 }
 
+TEST(UdpEncapsulated, carries_no_multicast) {  // a path leads to one host [API-UD-5]
+  const auto dp = open_or_fail(encapsulated_config());
+  EXPECT_EQ(dp->max_groups(), 0u);
+  const auto sources = dp->group_sources();
+  ASSERT_FALSE(sources);
+  EXPECT_EQ(sources.error().code, EOPNOTSUPP);
+}
+
 TEST(UdpEncapsulated, too_few_ports_are_refused) {
   UdpConfig config = encapsulated_config();
   config.source_ports = {33000, 33002};  // one for each path, and eight sockets
