@@ -12,6 +12,10 @@ inline std::chrono::milliseconds limit(std::chrono::milliseconds quiet) {
   return scale == nullptr ? quiet : quiet * std::atoi(scale);
 }
 
+inline int limit_ms(int quiet_ms) {  // as poll() takes it
+  return static_cast<int>(limit(std::chrono::milliseconds(quiet_ms)).count());
+}
+
 inline unsigned limit_s(unsigned quiet_s) {
   return static_cast<unsigned>(limit(std::chrono::seconds(quiet_s)).count() / 1000);
 }

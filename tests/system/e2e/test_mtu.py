@@ -1,11 +1,10 @@
 """The MTU of a path falls in the middle of a transfer, or an unknown source claims that it did [MRC-MTU-1..6]."""
 import os
-import subprocess
 import sys
 
-from limits import LIMIT_S
 from namespaces import Planes, ip
 from pair import Pair, config
+from process import run
 from test_learn import device
 
 ADDRESSES = [("10.92.1.1/24", "10.92.1.2/24"), ("10.92.2.1/24", "10.92.2.2/24")]
@@ -56,8 +55,7 @@ def test_one_plane():
 
 def source_ports(lab, side):
     """UDP ports that are bound there."""
-    tables = subprocess.run([*lab.inside(side), "cat", "/proc/net/udp", "/proc/net/udp6"], capture_output=True, text=True,
-                            timeout=LIMIT_S, check=True).stdout
+    tables = run([*lab.inside(side), "cat", "/proc/net/udp", "/proc/net/udp6"]).stdout
     fields = [line.split()[1] for line in tables.splitlines() if ":" in line.split()[0]]
     return sorted({int(field.rpartition(":")[2], 16) for field in fields} - {0})
 
@@ -73,8 +71,7 @@ def a_forger_says_too_big(addresses, mtu):
             pair.until_data_flows()
             ports = source_ports(lab, 1)
             for plane in (1, 2):
-                subprocess.run([*lab.inside(0), sys.executable, "-B", forger, lab.address(plane, 1), lab.address(plane, 0), str(mtu),
-                                *map(str, ports)], timeout=LIMIT_S, check=True)
+                run([*lab.inside(0), sys.executable, "-B", forger, lab.address(plane, 1), lab.address(plane, 0), mtu, *ports])
                 route = ip("-n", lab.names[1], "route", "get", lab.address(plane, 0))
                 assert f"mtu {mtu}" in route, f"the kernel did not take the forgery: {route}"
             codes = pair.finish()

@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "eventually.h"
+#include "harness/limits.h"
 #include "other_user.h"
 
 namespace mrc::mrcd {
@@ -218,10 +220,7 @@ TEST_F(Http, connections_at_once__up_to_the_limit_and_beyond) {
   EXPECT_EQ(HttpClient(server_.port()).ask("/"), 0);
   clients.pop_back();
   int status = 0;  // its end has to be seen first
-  for (int i = 0; i < 3000 && status == 0; ++i) {
-    ::usleep(10000);
-    status = HttpClient(server_.port()).ask("/");
-  }
+  EXPECT_TRUE(harness::eventually([&] { return (status = HttpClient(server_.port()).ask("/")) != 0; }));
   EXPECT_EQ(status, 200);
 }
 
@@ -240,14 +239,12 @@ TEST_F(SlowHttp, a_header_has_a_deadline_that_bytes_do_not_move) {
   const HttpClient slow(server_->port()), silent(server_->port()), idle(server_->port());
   ASSERT_EQ(idle.ask("/"), 200);
   ASSERT_TRUE(slow.send("GET / HTTP/1.1\r\nX-Slow: "));
-  bool closed = false;
-  for (int i = 0; i < 6000 && !closed; ++i) {
+  EXPECT_TRUE(harness::eventually([&] {
     (void)slow.send("x");
-    closed = slow.is_closed(10);
-  }
-  EXPECT_TRUE(closed);
-  EXPECT_TRUE(silent.is_closed(60000));
-  EXPECT_TRUE(idle.is_closed(60000));  // between two requests, too
+    return slow.is_closed(10);
+  }));
+  EXPECT_TRUE(silent.is_closed(harness::limit_ms(60000)));
+  EXPECT_TRUE(idle.is_closed(harness::limit_ms(60000)));  // between two requests, too
   EXPECT_EQ(HttpClient(server_->port()).ask("/"), 200);
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "datapath/udp/socket.h"
+#include "harness/limits.h"
 #include "udp_fixture.h"
 #include "unit/own_loopback.h"
 
@@ -147,7 +148,7 @@ TEST_P(UdpVariant, wait_fd_is_readable_exactly_while_there_is_something) {
   TestBurst t(1, 100, 100, 3);
   t.address(*a, *b, 1_ev, ip());
   ASSERT_TRUE(a->tx_one(Instant(), t.burst));
-  EXPECT_EQ(::poll(&wait, 1, 2000), 1);
+  EXPECT_EQ(::poll(&wait, 1, harness::limit_ms(2000)), 1);
   core::RxBurst in[4];
   EXPECT_EQ(b->rx_burst(Instant(), in, 4), 1);
   EXPECT_EQ(b->rx_burst(Instant(), in, 4), 0);

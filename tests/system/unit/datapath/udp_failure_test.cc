@@ -3,6 +3,7 @@
 
 #include "datapath/udp/syscalls.h"
 #include "datapath/udp/udp_datapath.h"
+#include "harness/limits.h"
 #include "udp_fixture.h"
 
 namespace mrc::datapath {
@@ -154,7 +155,7 @@ TEST_F(UdpFailure, wait_fd_tells_when_a_blocked_plane_is_writable) {
   EXPECT_FALSE(a->tx_one(Instant(), t.burst));
   pollfd wait{-1, POLLIN, 0};
   ASSERT_EQ(a->wait_fds(&wait.fd, 1), 1);
-  EXPECT_EQ(::poll(&wait, 1, 2000), 1);
+  EXPECT_EQ(::poll(&wait, 1, harness::limit_ms(2000)), 1);
   core::RxBurst in[2];
   EXPECT_EQ(a->rx_burst(Instant(), in, 2), 0);
   EXPECT_EQ(::poll(&wait, 1, 0), 0) << "reported once";

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "datapath/udp/udp_datapath.h"
+#include "harness/limits.h"
 #include "harness/test_burst.h"
 
 namespace mrc::datapath {
@@ -68,7 +69,7 @@ inline std::vector<Got> receive(Datapath& dp, uint64_t packets, int batch = 8) {
     if (n > 0) continue;
     pollfd wait{-1, POLLIN, 0};
     EXPECT_EQ(dp.wait_fds(&wait.fd, 1), 1);
-    if (::poll(&wait, 1, 2000) == 0) break;
+    if (::poll(&wait, 1, harness::limit_ms(2000)) == 0) break;
   }
   return all;
 }

@@ -1,0 +1,23 @@
+// Polls a condition that something else brings about, a thread or a process. The limit is far above what a busy machine
+// needs.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "harness/limits.h"
+
+namespace mrc::harness {
+
+// False when it does not hold in time.
+inline bool eventually(const std::function<bool()>& holds) {
+  const auto end = std::chrono::steady_clock::now() + limit(std::chrono::seconds(30));
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+}  // namespace mrc::harness
