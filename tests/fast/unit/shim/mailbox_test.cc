@@ -17,7 +17,10 @@ namespace {
 
 constexpr uint32_t kSlots = 512;
 constexpr uint32_t kKey = 0x300;
-constexpr uint32_t kLanding = 0x500;
+
+struct Landing final : LandingOwner {
+  uint32_t make_landing() override { return 0x500; }
+};
 
 // One side: what a queue pair is to the protocol.
 struct Side final : Link {
@@ -25,7 +28,7 @@ struct Side final : Link {
       : mailbox(kMailboxBytes),
         staging(StagingMemory::kBytes),
         buffer(1 << 20),
-        keys([](void*) { return kLanding; }, &guard),
+        keys(&guard),
         outbox(this, kSlots, 5, StagingMemory(staging.data(), 0x100)),
         requester(this, &outbox, &keys, shape(qpn)),
         responder(this, &outbox, &keys, {16, qpn, nullptr}) {
@@ -34,6 +37,7 @@ struct Side final : Link {
     region.iova = address();
     region.length = buffer.size();
     region.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    region.owner = &landing;
     keys.add(kKey, region);
     responder.set_attributes({IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC, 1, qpn ^ 1});
     requester.set_limits(4, 7, 0);
@@ -127,6 +131,7 @@ struct Side final : Link {
   }
 
   std::vector<uint8_t> mailbox, staging, buffer;
+  Landing landing;
   KeyTable keys;
   Outbox outbox;
   Requester requester;
