@@ -131,7 +131,8 @@ int run(int argc, char** argv) {
   run_options(run_command);
   CLI::App* sweep = app.add_subcommand("sweep", "the same, shared by the processes of mpirun or a Slurm array");
   run_options(sweep);
-  sweep->add_option("--launcher", o.launcher, "who started us")->check(CLI::IsMember({"local", "mpi", "slurm"}));
+  sweep->add_option("--launcher", o.launcher, "launcher of this process")
+      ->check(CLI::IsMember({"local", "mpi", "slurm"}));
   CLI::App* check = app.add_subcommand("check", "read a scenario or fabric and say what it means, without running it");
   check->add_option("scenario", path, "scenario file");
   check->add_option("--fabric", fabric, "fabric file or built-in name: its plan is walked");

@@ -155,12 +155,12 @@ std::string common_job(const ScenarioFile& file, const std::vector<Json>& summar
 }
 
 std::string range_sentence(const ScenarioFile& file, const std::vector<Json>& summaries, const std::string& job) {
-  const std::string who = subject(file.points[0].spec, job);
+  const std::string name = subject(file.points[0].spec, job);
   const Outcome first = *outcome(summaries[0], job);
   const std::string verb = first.by_time ? " took " : " delivered ";
   if (summaries.size() == 1) {
     const std::string faults = faults_text(summaries[0]);
-    return who + verb + first.text() + (faults.empty() ? "" : ", with " + faults) + ".";
+    return name + verb + first.text() + (faults.empty() ? "" : ", with " + faults) + ".";
   }
   size_t low = 0, high = 0;
   for (size_t i = 0; i < summaries.size(); ++i) {
@@ -170,8 +170,8 @@ std::string range_sentence(const ScenarioFile& file, const std::vector<Json>& su
   }
   const std::string count = std::to_string(summaries.size());
   if (outcome(summaries[low], job)->text() == outcome(summaries[high], job)->text())
-    return who + verb + outcome(summaries[low], job)->text() + " in each of " + count + " points.";
-  return who + verb + "from " + outcome(summaries[low], job)->text() + " (" + file.points[low].label() + ") to " +
+    return name + verb + outcome(summaries[low], job)->text() + " in each of " + count + " points.";
+  return name + verb + "from " + outcome(summaries[low], job)->text() + " (" + file.points[low].label() + ") to " +
          outcome(summaries[high], job)->text() + " (" + file.points[high].label() + ") in " + count + " points.";
 }
 

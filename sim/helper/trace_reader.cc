@@ -1,5 +1,7 @@
 #include "sim/helper/trace_reader.h"
 
+#include <absl/strings/str_split.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -20,6 +22,11 @@ std::string_view trimmed(std::string_view s) {
   const char* const blank = " \t\r";
   const size_t from = s.find_first_not_of(blank);
   return from == std::string_view::npos ? std::string_view() : s.substr(from, s.find_last_not_of(blank) - from + 1);
+}
+
+// Debian's abseil has a type of its own.
+absl::string_view view_of(std::string_view s) {
+  return {s.data(), s.size()};
 }
 
 class Reader {
@@ -52,12 +59,8 @@ class Reader {
 
   void split(std::string_view line) {
     columns_.clear();
-    for (;;) {
-      const size_t comma = line.find(',');
-      columns_.push_back(trimmed(line.substr(0, comma)));
-      if (comma == std::string_view::npos) break;
-      line.remove_prefix(comma + 1);
-    }
+    for (const absl::string_view column : absl::StrSplit(view_of(line), ','))
+      columns_.push_back(trimmed({column.data(), column.size()}));
     if (columns_.size() < kRequired || columns_.size() > kColumns.size())
       refuse_line("line has " + std::to_string(columns_.size()) +
                   " columns, allowed: time_us,src,dst,bytes and optionally id,after");
@@ -107,11 +110,9 @@ class Reader {
   }
 
   void references(std::string_view text, TraceMessage* m) {
-    while (!(text = trimmed(text)).empty()) {
-      const std::string_view word = text.substr(0, text.find_first_of(" \t"));
-      text.remove_prefix(word.size());
+    for (const absl::string_view word : absl::StrSplit(view_of(text), absl::ByAnyChar(" \t\r"), absl::SkipEmpty())) {
       const size_t colon = word.find(':');
-      const std::string_view ending = colon == std::string_view::npos ? std::string_view() : word.substr(colon);
+      const absl::string_view ending = colon == absl::string_view::npos ? absl::string_view() : word.substr(colon);
       if (!ending.empty() && ending != ":sent" && ending != ":received")
         refuse_line("key 'after': '" + std::string(word) + "' ends with '" + std::string(ending) +
                     "', allowed: :sent, :received");

@@ -29,7 +29,7 @@ TEST_F(Places, AFabricFileIsNamedWithItsOwnLines) {
   EXPECT_THAT(error_of(std::string("fabric: f.yaml\n") + kFlow), StartsWith("f.yaml:4: key 'queue'"));
 }
 
-TEST_F(Places, WhatIsBasedOnABuiltInFabricKeepsItsLines) {
+TEST_F(Places, a_fabric_with_a_built_in_base_keeps_its_lines) {
   EXPECT_THAT(error_of(std::string("fabric: {base: tiny,\n  bogus: 3}\n") + kFlow),
               StartsWith("s.yaml:2: unknown key"));
   EXPECT_THAT(error_of(std::string("fabric: {base: tiny,\n  planes: 99}\n") + kFlow), StartsWith("s.yaml:2: key"));

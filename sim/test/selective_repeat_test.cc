@@ -15,7 +15,7 @@ SelectiveRepeat sent(uint64_t packets) {
   return s;
 }
 
-TEST(SelectiveRepeat, WhatIsMissingBelowAHeldPacketIsSentAgainOnce) {
+TEST(SelectiveRepeat, packets_missing_below_a_held_one_are_retransmitted_once) {
   SelectiveRepeat s = sent(6);
   EXPECT_EQ(s.lost(), std::nullopt);
   s.on_held(1);
@@ -44,7 +44,7 @@ TEST(SelectiveRepeat, TheTimeoutCountsAllThatIsNotHeldAsLost) {
   EXPECT_EQ(s.lost(), std::nullopt) << "a new packet";
 }
 
-TEST(SelectiveRepeat, WhatIsAcknowledgedOrUnknownDoesNotCount) {
+TEST(SelectiveRepeat, acknowledged_and_unknown_packets_do_not_count) {
   SelectiveRepeat s = sent(3);
   s.on_ack(3);
   s.on_held(1);

@@ -253,7 +253,7 @@ class Cli(unittest.TestCase):
             self.assertIn(f"--only {only}: ", done.stderr)
             self.assertIn(says, done.stderr)
 
-    def test_what_is_not_finished_is_said(self):
+    def test_unfinished_messages_are_reported(self):
         done = run("run", self.scenario, "-o", self.path("out"), "-q", "--set", "limit=5us", "--set", "checks=[]")
         self.assertEqual(done.returncode, 0, done.stderr)
         for point in range(6):

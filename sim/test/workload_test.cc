@@ -1,4 +1,4 @@
-// Workloads as graphs: how many messages, who waits for whom, and that every kind runs to its end.
+// Workloads as graphs: the number of messages, their dependencies, and that every kind runs to its end.
 #include "sim/helper/workload.h"
 
 #include <gmock/gmock.h>

@@ -4,7 +4,7 @@
 //
 // Addresses beside those of the plan:
 //     fe80::1, fe80::2      upper and lower end of every link; next hops, with static neighbour entries
-//     BLOCK:OWN::           of a switch: who answers when the list ends here, and the source of its ICMP errors
+//     BLOCK:OWN::           of a switch: answers when the list ends here; the source of its ICMP errors
 //     BLOCK:NIC::           of a host on each plane: what a uSID list has become when it arrives
 //     BLOCK:NIC:ffff::/64   of a host on each plane: decapsulates IPv6-in-IPv6 (End.DT6), for lists made by a kernel
 //     table 10000+J         of a host: the paths over T1 number J to the hosts below other T0s, encapsulated; a rule

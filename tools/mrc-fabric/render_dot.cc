@@ -7,7 +7,7 @@
 namespace mrc::fabric {
 namespace {
 
-// Told apart by those who see colours differently, too; planes beyond eight begin again.
+// Distinct for colour-blind readers, too; planes beyond eight begin again.
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#000000", "#999933"};
 

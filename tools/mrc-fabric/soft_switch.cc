@@ -71,14 +71,14 @@ bool wait_until_ready(int from) {
 void start(const LabState& state, const NodeId& node) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw FabricError(std::string("pipe: ") + std::strerror(errno));
-  const Fd says(ends[0]);
-  Fd said(ends[1]);
+  const Fd ready_end(ends[0]);
+  Fd child_end(ends[1]);
   const pid_t child = fork();
   if (child < 0) throw FabricError(std::string("fork: ") + std::strerror(errno));
-  if (child == 0) become_switch(state, node, said.get());
-  said = Fd();
+  if (child == 0) become_switch(state, node, child_end.get());
+  child_end = Fd();
   write_text(file_of(state, node, "pid"), std::to_string(child) + "\n");
-  const bool ready = wait_until_ready(says.get());
+  const bool ready = wait_until_ready(ready_end.get());
   if (ready) return;
   kill(child, SIGKILL);
   throw FabricError(node_name(node) + ": mrc-switch does not start: " + read_text(file_of(state, node, "log")));

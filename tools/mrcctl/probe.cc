@@ -211,7 +211,7 @@ OrderedJson probe_loops(const Paths& paths, const ProbeOptions& options) {
   return all;
 }
 
-// One line per port: how many answered, and how fast; then who did not.
+// One line per port: the number of paths that answered, and their round trips; then the paths that did not.
 void print(const OrderedJson& peer) {
   std::printf("%s\n", peer["peer"].get<std::string>().c_str());
   std::map<int, std::vector<double>> rtt;

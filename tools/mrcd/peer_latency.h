@@ -43,7 +43,7 @@ class LatencySeries {
   void drop(const std::string& device);  // one without clients
 
   LatencyByDevice by_peer() const;
-  // All peers of a device together, under the label "all": for clients that may not see who talks to whom.
+  // All peers of a device together, under the label "all": for clients that may not see which processes communicate.
   LatencyByDevice all_peers() const;
   void check() const;
 

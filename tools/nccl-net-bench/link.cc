@@ -25,19 +25,19 @@ Listening listen_on(Rank& rank, Net& net) {
   return l;
 }
 
-void* connect_to(Rank& rank, Net& net, Handle& handle, const std::string& whom) {
+void* connect_to(Rank& rank, Net& net, Handle& handle, const std::string& peer) {
   void* comm = nullptr;
   until(
       rank, [&] { return check(net.connect(rank.device(), handle.data(), &comm), "connect"), comm != nullptr; },
-      [&] { return "connect to " + whom + " gives no communicator"; });
+      [&] { return "connect to " + peer + " gives no communicator"; });
   return comm;
 }
 
-void* accept_from(Rank& rank, Net& net, void* listen_comm, const std::string& whom) {
+void* accept_from(Rank& rank, Net& net, void* listen_comm, const std::string& peer) {
   void* comm = nullptr;
   until(
       rank, [&] { return check(net.accept(listen_comm, &comm), "accept"), comm != nullptr; },
-      [&] { return "accept from " + whom + " gives no communicator"; });
+      [&] { return "accept from " + peer + " gives no communicator"; });
   return comm;
 }
 

@@ -32,8 +32,8 @@ struct Listening {
   void* comm = nullptr;
 };
 Listening listen_on(Rank& rank, Net& net);
-void* connect_to(Rank& rank, Net& net, Handle& handle, const std::string& whom);
-void* accept_from(Rank& rank, Net& net, void* listen_comm, const std::string& whom);
+void* connect_to(Rank& rank, Net& net, Handle& handle, const std::string& peer);
+void* accept_from(Rank& rank, Net& net, void* listen_comm, const std::string& peer);
 
 // A region registered on one communicator until this object is destroyed.
 class Memory {

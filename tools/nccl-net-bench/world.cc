@@ -180,9 +180,9 @@ class World {
 
   void step() {
     std::vector<pollfd> fds;
-    std::vector<size_t> who;
+    std::vector<size_t> polled;
     for (size_t i = 0; i < processes_.size(); ++i)
-      if (!processes_[i].gone) fds.push_back({processes_[i].channel->fd(), POLLIN, 0}), who.push_back(i);
+      if (!processes_[i].gone) fds.push_back({processes_[i].channel->fd(), POLLIN, 0}), polled.push_back(i);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - Clock::now()).count();
     const timespec wait{static_cast<time_t>(left / 1000), static_cast<long>(left % 1000 * 1000000)};
     const int ready = left > 0 ? ppoll(fds.data(), fds.size(), &wait, mask()) : 0;
@@ -193,7 +193,7 @@ class World {
         if (p.pid > 0 && !p.gone) kill(p.pid, SIGINT);
     }
     for (size_t k = 0; ready > 0 && k < fds.size(); ++k)
-      if (fds[k].revents != 0) handle_all(who[k]);
+      if (fds[k].revents != 0) handle_all(polled[k]);
     join_exchange();
   }
 

@@ -58,7 +58,7 @@ struct Event {
   PrivateData private_data{};
 };
 
-// The datagrams of a connection: through which socket, from which own address, to whom.
+// The datagrams of a connection: their socket, source and destination.
 struct Path {
   uint32_t socket = 0;
   Address local;
@@ -96,7 +96,7 @@ class Connection {
   bool answer(uint64_t now, const Message& sidr_rep);  // server of datagrams
   bool disconnect(uint64_t now);                       // true in TIMEWAIT, too
   void establish(uint64_t now);                        // data has arrived before the RTU
-  // The application gives the connection up: the peer is told, and no event is raised any more.
+  // The application gives the connection up: the peer is notified, and no event is raised any more.
   void abandon(uint64_t now);
   // The half-open connection makes room for another client: as if no attempt had been answered. [CM-LIM-2]
   void evict(uint64_t now);

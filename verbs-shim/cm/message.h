@@ -64,7 +64,7 @@ struct PrivateData {
   uint8_t size = 0;
 };
 
-// What a side tells the other about its queue pair.
+// What a side sends to the other about its queue pair.
 struct Parameters {
   std::array<uint8_t, 16> gid{};
   uint32_t qpn = 0;                 // 24 bits

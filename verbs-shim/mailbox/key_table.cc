@@ -100,7 +100,7 @@ std::optional<Segment> KeyTable::landing(const ibv_sge& sge, const void* domain)
   const WriterLock lock(mutex_);
   const Region* r = find(sge.lkey, sge.addr, sge.length, IBV_ACCESS_LOCAL_WRITE, domain);
   if (r == nullptr) return std::nullopt;
-  if (r->landing == 0) regions_[sge.lkey].landing = maker_(r->owner);
+  if (r->landing == 0) regions_[sge.lkey].landing = r->owner->make_landing();
   if (r->landing == 0) return std::nullopt;
   return Segment{reinterpret_cast<uint64_t>(r->base) + (sge.addr - r->iova), r->landing, sge.length};
 }

@@ -34,25 +34,31 @@ struct Access {
 // Held while the transport may read a region that no request of the application covers.
 using Loan = std::shared_ptr<void>;
 
+// A region that can have a landing key: one that a peer uses with the addresses of this process.
+class LandingOwner {
+ public:
+  virtual uint32_t make_landing() = 0;  // 0: not possible; called with the lock of the table held
+
+ protected:
+  ~LandingOwner() = default;
+};
+
 class KeyTable {
  public:
   struct Region {
     uint8_t* base = nullptr;
     uint64_t iova = 0;
     uint64_t length = 0;
-    unsigned access = 0;           // IBV_ACCESS_*
-    const void* domain = nullptr;  // protection domain
-    void* owner = nullptr;         // for LandingMaker
-    uint32_t landing = 0;          // key by which a peer may write to it for one transfer; 0: not made yet
-    Loan loan = nullptr;           // made by add(); copied by lend()
+    unsigned access = 0;            // IBV_ACCESS_*
+    const void* domain = nullptr;   // protection domain
+    LandingOwner* owner = nullptr;  // set where the region is locally writable
+    uint32_t landing = 0;           // key by which a peer may write to it for one transfer; 0: not made yet
+    Loan loan = nullptr;            // made by add(); copied by lend()
   };
-  // Makes the landing key of a region, which a peer uses with the addresses of this process. 0: not possible.
-  using LandingMaker = uint32_t (*)(void* owner);
-
   // Runs an access to memory that may be gone: mrc_soft_guarded_access().
   using Guard = int (*)(void (*access)(void*), void* argument, const iovec* memory, int count, void** fault);
 
-  KeyTable(LandingMaker maker, Guard guard) : maker_(maker), guard_(guard) {}
+  explicit KeyTable(Guard guard) : guard_(guard) {}
 
   void add(uint32_t key, const Region& region);
   // The region is found no more. The result expires when every loan of it is returned.
@@ -79,7 +85,6 @@ class KeyTable {
   std::optional<uint64_t> guarded(void* memory, uint64_t length, const Body& body) const;
   static Access gone(uint32_t key, const Region& region, uint64_t address);
 
-  const LandingMaker maker_;
   const Guard guard_;
   mutable SharedMutex mutex_;
   std::unordered_map<uint32_t, Region> regions_ ABSL_GUARDED_BY(mutex_);

@@ -93,7 +93,7 @@ class Responder {
   ArrivedRequests requests_;
   RequestSequence sequence_;
   uint32_t consumed_ = 0;
-  uint32_t not_ready_sent_ = UINT32_MAX;  // number of the last request that the peer was told to wait with
+  uint32_t not_ready_sent_ = UINT32_MAX;  // number of the last request that the peer has to wait with
   Access gone_;                           // of the SEND that is to fail because its memory is gone
   bool waits_for_receive_ = false;
   bool stopped_ = false;

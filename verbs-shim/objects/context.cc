@@ -12,7 +12,6 @@
 
 #include "objects/base_qp.h"
 #include "objects/device.h"
-#include "objects/memory.h"
 #include "objects/unknown_ops.h"
 #include "objects/verbs_ops.h"
 #include "progress/progress_thread.h"
@@ -43,7 +42,7 @@ Context* Context::of(const ibv_context* context) {
 }
 
 Context::Context(const Provider& api, ibv_device* device, ibv_context* soft)
-    : device_(api, soft), pump_queue_(api), keys_(&Mr::make_landing, api.mrc_soft_guarded_access) {
+    : device_(api, soft), pump_queue_(api), keys_(api.mrc_soft_guarded_access) {
   fill_handle(device);
 }
 

@@ -151,12 +151,11 @@ int Mr::reregister(ibv_mr* verbs, int flags, ibv_pd* pd, void* addr, size_t leng
   return 0;
 }
 
-uint32_t Mr::make_landing(void* self) {
-  Mr* const mr = static_cast<Mr*>(self);
-  mr->landing_ = mr->pd_->context()->api().mrc_soft_reg_mr_iova(
-      mr->pd_->soft(), mr->soft_->addr, mr->soft_->length, reinterpret_cast<uint64_t>(mr->soft_->addr),
+uint32_t Mr::make_landing() {
+  landing_ = pd_->context()->api().mrc_soft_reg_mr_iova(
+      pd_->soft(), soft_->addr, soft_->length, reinterpret_cast<uint64_t>(soft_->addr),
       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | MRC_SOFT_ACCESS_ANY_QP);
-  return mr->landing_ != nullptr ? mr->landing_->rkey : 0;
+  return landing_ != nullptr ? landing_->rkey : 0;
 }
 
 }  // namespace mrc::shim

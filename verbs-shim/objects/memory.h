@@ -35,14 +35,14 @@ class Pd {
 };
 
 // A memory region: the application's key, and, after the first use, the landing key.
-class Mr {
+class Mr final : public LandingOwner {
  public:
   static ibv_mr* create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access);
   static int destroy(ibv_mr* mr);
   // As ibv_rereg_mr: 0, or an ibv_rereg_mr_err_code and errno. The region stays as it was upon failure; its keys are
   // others upon success.
   static int reregister(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access);
-  static uint32_t make_landing(void* self);  // KeyTable::LandingMaker
+  uint32_t make_landing() override;
 
  private:
   struct Handle {

@@ -24,7 +24,7 @@ class Service {
   static Service* current();
   // A descriptor, or -1 and errno.
   static int open(int flags);
-  // Connections are ended and the peers told, for a short time, before the process ends.
+  // Connections are ended and the peers notified, for a short time, before the process ends.
   static void settle();
 
   bool is_channel(uint64_t device, uint64_t inode) const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -126,7 +126,7 @@ class Endpoint {
   PerEv<EvStatus> ev_status(PeerId peer) const;
   // The same for one QP: an EV that it skips at its next turn is SKIP [MRC-EVS-3].
   PerEv<EvStatus> ev_status(const Qp* qp) const;
-  // EV probe or port status update, which tells `planes_up`; traffic class 0 means NO_TRIM. False when `id` is
+  // EV probe or port status update with `planes_up`; traffic class 0 means NO_TRIM. False when `id` is
   // outstanding or too many control packets wait. The answer arrives at Sink.
   bool start_endpoint_op(Instant now, PeerId peer, EvIndex ev_index, uint16_t id, bool port_status, PlaneSet planes_up,
                          Duration timeout, uint8_t traffic_class = 0);

@@ -15,7 +15,7 @@ struct MemoryRegion {
   uint8_t* base = nullptr;
   uint64_t iova = 0;
   uint64_t length = 0;
-  uint32_t access = 0;  // kAccess*
+  uint32_t access = 0;  // kAccessLocalWrite and others (types.h)
   uint32_t pd = 0;
   Key key;
 

@@ -5,7 +5,7 @@
 namespace mrc::core {
 
 namespace {
-constexpr int64_t kAskEvery = 8;  // probe intervals, a plane whose port is down
+constexpr int64_t kClaimQueryIntervals = 8;  // probe intervals between queries of a plane whose port is down
 }  // namespace
 
 PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const EvLinks& links,
@@ -14,7 +14,7 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const E
       health_(config, links),
       chooser_(health_, use_, names, rng),
       probes_(config, links, health_, use_, chooser_, rng),
-      claims_(std::min(config.planes.size(), PlaneSet::kMaxPlanes), config.ev_probe_interval * kAskEvery),
+      claims_(std::min(config.planes.size(), PlaneSet::kMaxPlanes), config.ev_probe_interval * kClaimQueryIntervals),
       listeners_{*counters, trace} {
   PlaneSet present;
   for (const PlaneId p : config.planes.ids() & peer.planes.ids()) present.set(p, !peer.planes[p].addr.is_zero());

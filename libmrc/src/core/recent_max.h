@@ -1,4 +1,4 @@
-// RecentMax: the maximum of this epoch and the last one. The owner says when an epoch begins.
+// RecentMax: the maximum of this epoch and the last one. The owner begins each epoch.
 #pragma once
 
 #include <algorithm>

@@ -59,7 +59,7 @@ class Requester {
   // Completes everything outstanding: the oldest with `first`, the rest flushed.
   void flush(Instant now, WcStatus first);
   // The QP fails for want of an acknowledgement: the oldest request that has none gets `status`. `expected`: the peer
-  // has said that it has not had this packet [MRC-ACK-6].
+  // has reported that it did not receive this packet [MRC-ACK-6].
   void fail_unacknowledged(Instant now, WcStatus status, uint64_t expected = UINT64_MAX);
   bool idle() const { return sq_.empty(); }
   bool sending() const { return sent_.open(); }  // it counts among Peer::senders

@@ -26,10 +26,10 @@ inline bool transition_exists(mrc_ctl_profile_state from, int to) {
 // The state that a call requests. EINVAL when it asserts another present state or requests a change that does not
 // exist.
 template <typename Attr>
-int target_state(const Attr& attr, bool asks, bool asserts, mrc_ctl_profile_state now, mrc_ctl_profile_state* to) {
+int target_state(const Attr& attr, bool requests, bool asserts, mrc_ctl_profile_state now, mrc_ctl_profile_state* to) {
   *to = now;
   if (asserts && number_of(attr.cur_profile_state) != now) return EINVAL;
-  if (!asks) return 0;
+  if (!requests) return 0;
   const int wanted = number_of(attr.profile_state);
   if (!transition_exists(now, wanted)) return EINVAL;
   *to = static_cast<mrc_ctl_profile_state>(wanted);

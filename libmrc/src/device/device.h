@@ -27,6 +27,7 @@
 #include "device/config.h"
 #include "device/device_lock.h"
 #include "device/engine.h"
+#include "device/facts.h"
 #include "device/helper.h"
 #include "device/observers.h"
 #include "device/plane_control.h"
@@ -56,16 +57,7 @@ struct Statistic {
 using Statistics = std::vector<Statistic>;
 std::string text_of(const Statistics& lines);  // "name value" each
 
-// What is known before a device exists, and stays.
-struct DeviceFacts {
-  DeviceConfig config;
-  PerEv<core::EvEntry> evs;
-  uint8_t slot = 0;
-  uint32_t mtu = 0;                 // largest path MTU
-  std::vector<std::string> advice;  // limits of this host to raise
-};
-
-class Device final : private core::Sink, private HelperWork {
+class Device final : private core::Sink, private HelperWork, private SharedStateWork {
  public:
   // Starts sockets and helper thread in the first free process slot.
   static Result<std::shared_ptr<Device>> start(const DeviceConfig& config, const ShardNumber& shard = {});
@@ -157,7 +149,7 @@ class Device final : private core::Sink, private HelperWork {
     return engine_.config.congestion;
   }  // of a QP without a CC profile
   // Another process, or another engine of this one, has observed a change of a path.
-  void take_ev_change_locked(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses)
+  void take_ev_change_locked(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   // --- observers ---------------------------------------------------------------------------------------------------
@@ -170,7 +162,7 @@ class Device final : private core::Sink, private HelperWork {
   std::string stats_text() ABSL_LOCKS_EXCLUDED(device_lock);
   std::string qp_stats_text(const core::Qp* qp) ABSL_LOCKS_EXCLUDED(device_lock);
   std::string describe_json() ABSL_LOCKS_EXCLUDED(device_lock);
-  ctl::DeviceReport report() ABSL_LOCKS_EXCLUDED(device_lock);  // of this process, for tools
+  ctl::DeviceReport report() override ABSL_LOCKS_EXCLUDED(device_lock);  // of this process, for tools
 
   // --- for Shards --------------------------------------------------------------------------------------------------
   ShardReports& shard_reports() { return shards_; }
@@ -236,7 +228,7 @@ class Device final : private core::Sink, private HelperWork {
   DeviceProfiles profiles_ ABSL_GUARDED_BY(device_lock);
   Observers observers_ ABSL_GUARDED_BY(device_lock);
   Publisher publisher_;
-  SharedState shared_{this};
+  SharedState shared_{{facts_, clock_, mutex_, engine_, progress_, planes_, profiles_}, this};
   ShardReports shards_{facts_.config};
   Helper helper_;
   std::atomic<bool> stopping_{false};  // stop() has begun

@@ -10,7 +10,7 @@
 
 namespace mrc::device {
 
-// Of the kernel since its boot, and of the network namespace of the calling thread; 0: the kernel does not tell.
+// Of the kernel since its boot, and of the network namespace of the calling thread; 0: unknown.
 uint64_t loopback_identity();
 
 // The GID table of a device on the loopback with this identity: link-local, unique local and IPv4 addresses at the

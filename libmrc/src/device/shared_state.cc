@@ -9,9 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/endpoint.h"
 #include "ctl/call.h"
-#include "device/device.h"
 #include "device/log.h"
+#include "device/setting_words.h"
 #include "device/srv6.h"
 
 namespace mrc::device {
@@ -31,31 +32,31 @@ ctl::Holds holds_of(const ctl::ProfileStore& store) {
 }  // namespace
 
 void SharedState::start() {
-  const Settings& s = device_.config().settings;
+  const Settings& s = parts_.facts.config.settings;
   if (s.mrcd_socket.empty()) return;
   if (s.ev_mode == EvMode::kSrv6)  // checked when the configuration was read
-    if (auto plan = srv6_plan(s, static_cast<uint32_t>(device_.config().planes.size()))) plan_ = *std::move(plan);
+    if (auto plan = srv6_plan(s, static_cast<uint32_t>(parts_.facts.config.planes.size()))) plan_ = *std::move(plan);
   {
-    const DeviceLock lock(device_.mutex());
-    device_.profiles().set_holds_observer([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { on_holds_locked(); });
+    const DeviceLock lock(parts_.mutex);
+    parts_.profiles.set_holds_observer([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { on_holds_locked(); });
   }
   if (!link_.open(s.mrcd_socket, this)) return;
   link_.wait_for_message(kFirstWait);
 }
 
 Json SharedState::registration() {
-  const ctl::Registration message = {device_.config().name,
+  const ctl::Registration message = {parts_.facts.config.name,
                                      program_invocation_short_name,
-                                     device_.slot(),
-                                     static_cast<uint32_t>(device_.config().planes.size()),
-                                     word_of(device_.config().settings.ev_mode),
-                                     static_cast<uint32_t>(device_.evs().size())};
-  const DeviceLock lock(device_.mutex());
-  return {{"hello", message}, {"holds", holds_of(device_.profiles().store())}};
+                                     parts_.facts.slot,
+                                     static_cast<uint32_t>(parts_.facts.config.planes.size()),
+                                     word_of(parts_.facts.config.settings.ev_mode),
+                                     static_cast<uint32_t>(parts_.facts.evs.size())};
+  const DeviceLock lock(parts_.mutex);
+  return {{"hello", message}, {"holds", holds_of(parts_.profiles.store())}};
 }
 
 void SharedState::on_connected() {
-  const DeviceLock lock(device_.mutex());
+  const DeviceLock lock(parts_.mutex);
   delays_.on_connected();
   on_holds_locked();
 }
@@ -84,11 +85,11 @@ void SharedState::on_peer_released_locked(ctl::PeerReport last) {
 
 ctl::DeviceReport SharedState::report_for_daemon(DelayReports::Peers* released) {
   {
-    const DeviceLock lock(device_.mutex());
+    const DeviceLock lock(parts_.mutex);
     delays_.begin();
   }
-  ctl::DeviceReport report = device_.report();
-  const DeviceLock lock(device_.mutex());
+  ctl::DeviceReport report = work_.report();
+  const DeviceLock lock(parts_.mutex);
   *released = delays_.next(&report.peers);
   return report;
 }
@@ -138,21 +139,21 @@ void SharedState::on_ev_change_locked(const ctl::EvChange& change) {
 void SharedState::on_holds_locked() {
   if (!link_.connected()) return;
   try {
-    link_.post({{"holds", holds_of(device_.profiles().store())}});
+    link_.post({{"holds", holds_of(parts_.profiles.store())}});
   } catch (const std::bad_alloc&) {  // notified with the next change
   }
 }
 
 // [MRC-MRCD-6]
 void SharedState::deny_locked(core::PeerId peer) {
-  core::Endpoint& endpoint = device_.endpoint();
+  core::Endpoint& endpoint = *parts_.engine.endpoint;
   const core::PeerDescription& description = endpoint.peer_description(peer);
   PerPlane<IpAddress> addresses;
   for (const core::PlaneAddress& plane : description.planes) addresses.push_back(plane.addr);
-  PerPlane<uint32_t> number(device_.config().planes.size());
-  const Instant now = device_.now();
-  for (const EvIndex i : device_.evs().ids()) {
-    const core::EvEntry& ev = device_.evs()[i];
+  PerPlane<uint32_t> number(parts_.facts.config.planes.size());
+  const Instant now = parts_.clock.now();
+  for (const EvIndex i : parts_.facts.evs.ids()) {
+    const core::EvEntry& ev = parts_.facts.evs[i];
     const uint32_t n = number[ev.plane]++;
     bool denied = false;
     if (!denies_.empty()) {
@@ -168,7 +169,7 @@ void SharedState::deny_locked(core::PeerId peer) {
 
 // QPs that had no path left have no timer either.
 void SharedState::wake_senders_locked() {
-  device_.transmit_locked();
+  parts_.progress.transmit(parts_.clock.now());
 }
 
 // A daemon of another version, or another program, must not end the process.
@@ -193,8 +194,8 @@ void SharedState::take_state(const ctl::DeviceState& state) {
   for (const Json& text : state.calls)
     if (std::optional<ctl::ProfileCall> call = ctl::parse_call(text)) calls.push_back(*std::move(call));
   {
-    const DeviceLock lock(device_.mutex());
-    device_.profiles().replace(calls);
+    const DeviceLock lock(parts_.mutex);
+    parts_.profiles.replace(calls);
     wake_senders_locked();
   }
   take_denies(state.denies);
@@ -206,12 +207,12 @@ void SharedState::take_call(const Json& text) {
   if (!call) return;
   int error;
   {
-    const DeviceLock lock(device_.mutex());
-    error = device_.profiles().apply(*call);
+    const DeviceLock lock(parts_.mutex);
+    error = parts_.profiles.apply(*call);
     wake_senders_locked();
   }
   if (error != 0)
-    log_line(LogLevel::kInfo, "device '" + device_.config().name + "' cannot follow a change of profile " +
+    log_line(LogLevel::kInfo, "device '" + parts_.facts.config.name + "' cannot follow a change of profile " +
                                   std::to_string(call->id) + ": error " + std::to_string(error));
 }
 
@@ -223,11 +224,11 @@ void SharedState::take_denies(const std::vector<Json>& rules) {
 }
 
 void SharedState::set_denies(std::vector<ctl::DenyRule> rules) {
-  const DeviceLock lock(device_.mutex());
+  const DeviceLock lock(parts_.mutex);
   const bool any = !denies_.empty() || !rules.empty();
   denies_ = std::move(rules);
   if (!any) return;
-  for (core::PeerId peer : device_.endpoint().peers()) deny_locked(peer);
+  for (core::PeerId peer : parts_.engine.endpoint->peers()) deny_locked(peer);
   wake_senders_locked();
 }
 
@@ -235,7 +236,7 @@ void SharedState::set_denies(std::vector<ctl::DenyRule> rules) {
 void SharedState::on_daemon_absent() {
   std::vector<ctl::DenyRule> rules;
   {
-    const DeviceLock lock(device_.mutex());
+    const DeviceLock lock(parts_.mutex);
     std::copy_if(denies_.begin(), denies_.end(), std::back_inserter(rules),
                  [](const ctl::DenyRule& rule) { return rule.by != ctl::kMonitor; });
     if (rules.size() == denies_.size()) return;
@@ -247,12 +248,13 @@ void SharedState::on_daemon_absent() {
 void SharedState::take_ports(const std::vector<ctl::Whole<uint32_t>>& down, bool all) {
   PlaneSet planes;
   for (const uint32_t port : down)
-    if (port >= 1 && port <= device_.config().planes.size()) planes.insert(plane_of_port(port));
-  const DeviceLock lock(device_.mutex());
+    if (port >= 1 && port <= parts_.facts.config.planes.size()) planes.insert(plane_of_port(port));
+  const DeviceLock lock(parts_.mutex);
   const PlaneSet changed = all ? PlaneSet::all() : planes ^ ports_down_;
   ports_down_ = planes;
-  for (const PlaneId plane : PlaneSet::all(device_.config().planes.size()) & changed)
-    device_.enable_plane_locked(plane, !planes.contains(plane));
+  const Instant now = parts_.clock.now();
+  for (const PlaneId plane : PlaneSet::all(parts_.facts.config.planes.size()) & changed)
+    parts_.planes.enable(now, plane, !planes.contains(plane));
   wake_senders_locked();
 }
 
@@ -261,8 +263,8 @@ void SharedState::take_path(const ctl::PathChange& path) {
   const std::optional<mrc_ctl_ev> ev = ctl::parse_ev_hex(path.ev, path.port);
   if (!ev) return;
   if (path.state != MRC_CTL_EV_GOOD && path.state != MRC_CTL_EV_ASSUMED_BAD) return;
-  const DeviceLock lock(device_.mutex());
-  device_.take_ev_change_locked(path.profile, *ev, static_cast<mrc_ctl_ev_state>(path.state.number()), path.losses);
+  const DeviceLock lock(parts_.mutex);
+  work_.take_ev_change_locked(path.profile, *ev, static_cast<mrc_ctl_ev_state>(path.state.number()), path.losses);
 }
 
 }  // namespace mrc::device

@@ -11,22 +11,50 @@
 #include <string>
 #include <vector>
 
+#include "base/planes.h"
 #include "core/types.h"
 #include "ctl/deny.h"
 #include "ctl/messages.h"
 #include "ctl/profile_store.h"
 #include "datapath/srv6/plan.h"
+#include "device/clock.h"
 #include "device/daemon_link.h"
 #include "device/delay_reports.h"
 #include "device/device_lock.h"
+#include "device/engine.h"
+#include "device/facts.h"
+#include "device/plane_control.h"
+#include "device/profiles.h"
+#include "device/progress.h"
 
 namespace mrc::device {
 
-class Device;
+// The parts of the device that are changed here, and read. They outlive it.
+struct SharedStateParts {
+  const DeviceFacts& facts;
+  const Clock& clock;
+  DeviceMutex& mutex;
+  Engine& engine;
+  Progress& progress ABSL_GUARDED_BY(device_lock);
+  PlaneControl& planes;
+  DeviceProfiles& profiles ABSL_GUARDED_BY(device_lock);
+};
+
+// What only the device as a whole can do.
+class SharedStateWork {
+ public:
+  virtual ctl::DeviceReport report() ABSL_LOCKS_EXCLUDED(device_lock) = 0;
+  // Another process has observed a change of a path.
+  virtual void take_ev_change_locked(uint64_t profile, const mrc_ctl_ev& ev, mrc_ctl_ev_state state, uint64_t losses)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) = 0;
+
+ protected:
+  ~SharedStateWork() = default;
+};
 
 class SharedState final : public LinkListener {
  public:
-  explicit SharedState(Device* device) : device_(*device) {}
+  SharedState(const SharedStateParts& parts, SharedStateWork* work) : parts_(parts), work_(*work) {}
   ~SharedState() { link_.close(); }
 
   // Connects to the daemon if there is one, and waits a short time for its first message. Called before the helper
@@ -71,7 +99,8 @@ class SharedState final : public LinkListener {
   void deny_locked(core::PeerId peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void wake_senders_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
-  Device& device_;
+  const SharedStateParts parts_;
+  SharedStateWork& work_;
   DaemonLink link_;
   std::shared_ptr<const datapath::Srv6Plan> plan_;  // set by start()
   std::vector<ctl::DenyRule> denies_ ABSL_GUARDED_BY(device_lock);

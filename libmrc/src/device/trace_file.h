@@ -20,7 +20,7 @@ namespace mrc::device {
 
 class TraceFile final : public core::TraceSink {
  public:
-  // What the header record says of the process.
+  // What the header record has of the process.
   struct About {
     std::string device;
     std::string details;  // JSON object of the settings that are not the default, "{}" without

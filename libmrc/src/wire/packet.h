@@ -164,7 +164,7 @@ class HeaderWriter {
 
 // Encoders write headers and return their length; `out` needs header_bytes(), and the caller appends payload, pad and
 // ICRC. Each sets the opcode, and encode_request_headers BTH.ts, whatever `bth` says. `tseth` may be null; `imm` is
-// read when the opcode wants it.
+// read when the opcode has one.
 inline uint32_t encode_request_headers(std::span<uint8_t> out, Opcode op, const Bth& bth, const Meth& meth,
                                        const Tseth* tseth, const Reth& reth, const uint32_t* imm) {
   Bth b = bth;
@@ -179,7 +179,7 @@ inline uint32_t encode_request_headers(std::span<uint8_t> out, Opcode op, const 
   return w.bytes();
 }
 
-// `imm` is read when the opcode wants it.
+// `imm` is read when the opcode has one.
 inline uint32_t encode_datagram_headers(std::span<uint8_t> out, Opcode op, const Bth& bth, const Deth& deth,
                                         uint32_t imm) {
   Bth b = bth;

@@ -13,6 +13,7 @@ import style_test
 TEST_CPP = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*\w+\s*,\s*(\w+)\s*\)")
 TEST_PY = re.compile(r"^\s*def test_(\w+)\(")
 PEOPLE = {"nobody", "somebody", "anybody", "everybody", "someone", "anyone", "everyone", "whoever", "stranger", "strangers"}
+HEADLESS = {"what", "whatever", "who", "whom"}  # as the subject: a clause without the noun that it is about
 PICTURES = {"heard": "received, learnt or reported", "patience": "timeout", "untold": "unreported", "stranger": "foreign or unknown",
             "strangers": "foreign or unknown", "visitor": "client"}
 IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
@@ -25,8 +26,10 @@ def words_of(name):
 def about_test(name):
     """Why this is no name for a test, or None. `function__case` names the function before the case."""
     words = words_of(name.split("__")[-1])
-    if words and words[0] in ("who", "whom"):
-        return "name the user, process or component that the test is about"
+    if words and words[0] in HEADLESS:
+        return "name the user, process, packet or component that the test is about"
+    if any(first in ("those", "all") and second in ("who", "whom") for first, second in zip(words, words[1:])):
+        return "name the users, processes or components"
     if PEOPLE.intersection(words):
         return "write 'unknown peer', 'no client', 'other process'"
     return None
@@ -60,13 +63,15 @@ def self_test():
     """Each rule must be able to fail, and must not see what is no such name."""
     bad = {
         "a_test.cc": ["TEST(A, WhoLeavesSendsAnAck) {", "TEST_F(A, f__nobody_waits) {", "TEST_P(A, AStrangerIsDropped) {",
+                      "TEST(A, WhatIsLostIsRetransmitted) {", "TEST(A, f__what_is_refused) {", "TEST(A, reaches_those_who_wait) {",
                       "TYPED_TEST(A, wakes_whoever_sleeps) {", "TEST(A, EveryoneIsServed) {", "  bool heard_of_it;", "constexpr int kMostPackets = 4, kLeast = 1;"],
         "b.h": ["  Duration probe_patience() const;", "  int told_ = 0;", "void throw_stranger();", "uint64_t take_untold_losses();"],
-        "c.py": ["def test_somebody_connects():", "def test_a_name_of_someone_else():", "    def test_who_sends(self):"],
+        "c.py": ["def test_somebody_connects():", "def test_a_name_of_someone_else():", "    def test_who_sends(self):",
+                 "def test_what_is_missing():"],
     }
-    expected = {"a_test.cc": 8, "b.h": 4, "c.py": 3}
+    expected = {"a_test.cc": 11, "b.h": 4, "c.py": 4}
     good = {
-        "a_test.cc": ["TEST(A, ControlPacketsHaveNoBody) {", "TEST(A, a_sender_whose_peer_has_gone_fails) {", '  log("nobody was heard");',
+        "a_test.cc": ["TEST(A, ControlPacketsHaveNoBody) {", "TEST(A, a_sender_whose_peer_has_gone_fails) {", "TEST(A, f__keeps_what_was_sent) {", '  log("nobody was heard");',
                       "  // kMostX, heard", "constexpr int kMostlyIdle = 1;"],
         "b.h": ["  bool told = false;", "int most_recent;"],
         "c.py": ['    say("nobody")', "def whoever():"],

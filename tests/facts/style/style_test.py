@@ -265,6 +265,25 @@ def check_close(path, lines):
             yield number, "-1 counts as true, and 0 as false: ask the Fd itself"
 
 
+# One way for each: a time before all others, and the reason of a failure.
+LONG_AGO = re.compile(r"\bINT64_MIN\s*/|numeric_limits<int64_t>::(?:min|lowest)\(\)\s*/")
+ERROR_OUT = re.compile(r"\bstd::string\s*\*\s*(?:const\s+)?(?:error|err|why|reason)\b")
+ONE_WAY = {
+    "libmrc/src/base/time.h": "kLongAgo itself",
+    "libmrc/src/datapath/dpdk/": "the entry of a module that may be of another version",
+}
+
+
+def check_one_way(path, lines):
+    if not path.startswith(PRODUCT) or path.startswith("sim/test/") or any(path.startswith(name) for name in ONE_WAY):
+        return
+    for number, line in enumerate(lines, 1):
+        if LONG_AGO.search(line):
+            yield number, "a time before all others is kLongAgo (base/time.h)"
+        if ERROR_OUT.search(line):
+            yield number, "the reason of a failure is returned: Result or Status (result.h)"
+
+
 def check_unfinished(_path, lines):
     for number, line in enumerate(lines, 1):
         for pattern, why in ((UNFINISHED, "unfinished work belongs in an issue"), (SKIPPED, "a skipped test tests nothing"),
@@ -290,7 +309,7 @@ def complaints(path, lines):
     found = list(check_place(path, lines))
     if path.endswith((".h", ".cc", ".c")):
         for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks, check_length,
-                     check_functions, check_members, check_close, check_pragma):
+                     check_functions, check_members, check_close, check_one_way, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/facts/style/"):
         found += check_unfinished(path, lines)
@@ -316,15 +335,17 @@ def self_test():
         "nccl-plugin/src/wide.cc": ["class Outer::Wide : public Base {"] + [f"  int m{i}_ = 0;" for i in range(MAX_MEMBERS + 1)] + ["};"],
         "tools/mrcd/close.cc": ["close(fd);", "::close(x_);", "if (fd_ >= 0) close(fd_);", "link.close();", "void close(int fd);", "Devices::close(d);",
                                 "  close(home);", "close(c.fd);", "return static_cast<bool>(fd_.get());", "if (!fd.get()) f();"],
+        "tools/mrcd/one_way.cc": ["int64_t last = INT64_MIN / 4;", "bool open(std::string* error);", "std::string* const why = &text;"],
         "README.md": ["see /work" + "/main"],
         "cmake/a.cmake": ["set(x 1)"],
     }
     expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
                 "tools/mrc-perf/c.cc": 1, "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1, "tools/mrcd/close.cc": 7,
+                "tools/mrcd/one_way.cc": 3,
                 "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
-        "tools/mrc-perf/a.cc": ['#include "options.h"'],
+        "tools/mrc-perf/a.cc": ['#include "options.h"', "void line(std::string* text);", "int64_t least = INT64_MIN;"],
         "libmrc/src/api/short.cc": ["int z;"] * MAX_LINES,
         "libmrc/src/core/d.cc": ["struct A {", "};"] + (["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 2) + ["}"]) * 2,
         NS3_SOURCE: ["#include <ns3/simulator.h>"],

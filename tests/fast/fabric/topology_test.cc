@@ -27,7 +27,7 @@ TEST(Topology, NamesAreTheirOwnInverse) {
   EXPECT_EQ(t.host("3"), 3u);
 }
 
-TEST(Topology, WhatDoesNotExistIsNamedWithWhatDoes) {
+TEST(Topology, the_error_for_an_unknown_name_lists_the_known_ones) {
   const Topology t = two_planes();
   EXPECT_THAT(error_of([&] { t.node("p2-t0-0"); }), HasSubstr("P from 0 to 1"));
   EXPECT_THAT(error_of([&] { t.host("p0-t0-0"); }), HasSubstr("not a host"));

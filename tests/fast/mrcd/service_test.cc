@@ -126,7 +126,7 @@ TEST(Service, a_held_profile_is_busy_until_its_process_lets_go_or_dies) {
 }
 
 // [MRC-MRCD-5]
-TEST(Service, what_one_process_sees_the_others_are_told) {
+TEST(Service, a_bad_path_of_one_process_is_reported_to_the_others) {
   Rig rig;
   Line other;
   rig.register_process(&other, {101, 1000, false, "user"});
@@ -139,7 +139,7 @@ TEST(Service, what_one_process_sees_the_others_are_told) {
 }
 
 // [MRC-MRCD-5] A user's report takes no path from the processes of others.
-TEST(Service, what_a_user_sees_holds_for_that_user_alone) {
+TEST(Service, a_path_report_of_a_user_counts_for_that_user_alone) {
   Rig rig;
   Line other, same;
   rig.register_process(&other, {101, 1001, false, "other"});
@@ -399,7 +399,7 @@ TEST(Service, devices_that_only_processes_name_are_few_and_go_with_their_last_pr
 }
 
 // Another process uses a device of that name and another shape first: the file's entry is for the one that fits.
-TEST(Service, what_the_file_has_waits_for_a_device_that_fits) {
+TEST(Service, the_state_in_the_file_waits_for_a_device_that_fits) {
   const Json file = {
       {"version", 1},
       {"devices",
@@ -485,7 +485,7 @@ TEST(Service, rules_of_the_monitor_save_nothing) {
   EXPECT_EQ(rig.saves, 2);
 }
 
-TEST(Service, what_one_process_sees_is_passed_on_without_what_else_it_says) {
+TEST(Service, a_path_report_is_passed_on_without_unknown_members) {
   Rig rig;
   Line other;
   rig.register_process(&other, {101, 1000, false, "user"});

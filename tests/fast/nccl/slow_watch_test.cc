@@ -89,7 +89,7 @@ TEST_F(SlowWatchTest, one_line_when_it_begins_one_every_ten_seconds_one_when_it_
   EXPECT_EQ(look(milliseconds(22000), false), "");
 }
 
-TEST_F(SlowWatchTest, what_is_found_by_a_process_that_stood_still_is_looked_at_again) {
+TEST_F(SlowWatchTest, a_finding_after_a_pause_of_the_process_is_checked_again) {
   EXPECT_EQ(look(seconds(6)), "");
   EXPECT_EQ(look(milliseconds(6499)), "");
   EXPECT_NE(look(milliseconds(6500)), "");

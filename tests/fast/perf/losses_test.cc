@@ -64,7 +64,7 @@ TEST(Losses, OfTheNetworkAreNeverBelowZero) {
   EXPECT_EQ(l.in_network(), 1u);
 }
 
-TEST(Losses, WhatTheNetworkDuplicatesWasNotSentAgain) {
+TEST(Losses, duplicates_made_by_the_network_are_no_retransmissions) {
   json receiver_of_many = receiver();
   receiver_of_many["duplicates"] = 101;
   EXPECT_EQ(losses_between(sender(), receiver_of_many).needlessly, 100u);

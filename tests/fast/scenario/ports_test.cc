@@ -160,7 +160,7 @@ TEST(Ports, ForgeriesFromAnotherPortMoveNothing) {
 }
 
 // The same from a port of the peer's EVs fails the QP: what the test above shows is the port's doing.
-TEST(Ports, WhatComesFromAnAnnouncedPortCounts) {
+TEST(Ports, packets_from_an_announced_port_count) {
   Pair p;
   p.pass(Duration::milliseconds(1));
   const Forger f{&p};

@@ -126,7 +126,7 @@ TEST_F(EgressPortTest, TheLastHopHasACodePointOfItsOwn) {
   EXPECT_EQ(all[1].dscp, 16);
 }
 
-TEST_F(EgressPortTest, WhatWasTrimmedBeforeKeepsItsCodePoint) {
+TEST_F(EgressPortTest, a_packet_trimmed_before_keeps_its_code_point) {
   QueueConfig q;
   q.trimming = q.last_hop = true;
   q.data_limit = 0;
@@ -136,7 +136,7 @@ TEST_F(EgressPortTest, WhatWasTrimmedBeforeKeepsItsCodePoint) {
   EXPECT_EQ(port_->counters().trimmed, 0u);
 }
 
-TEST_F(EgressPortTest, WhatMayNotBeTrimmedIsDroppedBeyondTheDropLimitAndNotAtIt) {
+TEST_F(EgressPortTest, packets_that_may_not_be_trimmed_are_dropped_beyond_the_drop_limit_and_not_at_it) {
   QueueConfig q;
   q.trimming = true;
   q.data_limit = 2 * kBytes;

@@ -76,7 +76,7 @@ TEST_F(SwitchQueueTest, WithoutTrimmingDataBeyondTheLimitIsTheCallersAgain) {
   EXPECT_EQ(late->tc, kData);
 }
 
-TEST_F(SwitchQueueTest, WhatMayNotBeTrimmedWaitsUpToTheDropLimit) {
+TEST_F(SwitchQueueTest, packets_that_may_not_be_trimmed_are_queued_up_to_the_drop_limit) {
   QueueRules rules;
   rules.trimming = true;
   rules.data_limit = 1000;

@@ -133,7 +133,7 @@ def test_planes_with_the_same_port_are_two_paths():
         assert (names.count("mrc:packet_sent"), names.count("mrc:sack_received")) == (sent, sacks), names
 
 
-def test_what_is_no_trace_is_refused():
+def test_a_file_that_is_no_trace_is_refused():
     other = files.write("other", "hello\n")
     mrclog("print", other, code=2)
     mrclog("print", other + ".missing", code=2)

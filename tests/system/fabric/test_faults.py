@@ -112,7 +112,7 @@ def test_flap_ends_up_even_when_interrupted():
         assert two.json("fault", "list") == {} and broken(two) == {}
 
 
-def test_what_does_not_exist_is_named():
+def test_an_unknown_target_is_refused_with_the_known_ones():
     """A bad command line, so exit status 2."""
     with Lab() as two:
         for words, text in ((("link", "h9:p0", "down"), "h0..h3"), (("link", "h0:p7", "down"), "p0, p1"),

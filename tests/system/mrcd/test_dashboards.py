@@ -92,7 +92,7 @@ def test_every_query_finds_its_series():
             assert not wrong, wrong
 
 
-def test_what_is_not_there_is_noticed():
+def test_a_query_of_unknown_metrics_or_labels_is_noticed():
     page = labels_of('# HELP mrc_a x\nmrc_a{device="mrc0",port="1"} 1\nmrcd_up 1\n')
     assert not wrong_with('sum by (device) (rate(mrc_a{port=~"$port", instance="a"}[5m]))', ["port"], page)
     assert not wrong_with('up{job="mrcd"} == 0', ["instance"], page)

@@ -150,7 +150,7 @@ def test_ports_and_denies_reach_running_processes():
         until(lambda: app("port", 4) == "1", "the port does not come up")
 
 
-def test_what_covers_no_path_is_refused():
+def test_a_deny_that_covers_no_path_is_refused():
     """[MRC-MRCD-6] In the words of the web page; what a device can have is not judged."""
     with Daemon():
         assert "has no plane 9: it has 1 to 4" in ctl("ev", "deny", "--plane", 9, code=2)
@@ -247,7 +247,7 @@ def sent(port):
     return sum(ev["tx_bytes"] for ev in evs_of_the_first() if ev["port"] == port)
 
 
-def test_what_one_process_sees_the_controller_is_told():
+def test_a_bad_path_of_one_process_is_reported_to_the_controller():
     """[MRC-MRCD-5]"""
     with Daemon(), App() as controller, App(MRC_FAULT="ev=1:blackhole") as app:
         assert controller("auto", 9) == "0" and controller("events") == "1"

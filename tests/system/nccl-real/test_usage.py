@@ -52,7 +52,7 @@ def test_wrong_data_are_found():
     rig("--ranks", 2, "--sizes", "1M", "-n", 1, *plugin, code=1, **settings)
 
 
-def test_what_is_not_played_is_named():
+def test_an_operation_that_the_rig_cannot_play_is_named():
     """An average of floating-point numbers in registered buffers, which NCCL computes wrong."""
     settings, plugin = wrapped("claims_cuda")
     text = rig("--ranks", 2, "-R", 1, "--test", "all_reduce", "-o", "avg", "--sizes", "64K", "-n", 1, *plugin, code=70, NCCL_RIG_GDR=1,

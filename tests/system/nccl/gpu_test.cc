@@ -85,7 +85,7 @@ TEST_P(GpuTest, every_direction_through_the_mapping_alone) {
   EXPECT_EQ(standin_gdr_live(), 0);
 }
 
-TEST_P(GpuTest, what_is_no_memory_of_a_gpu_is_refused_with_the_reason) {
+TEST_P(GpuTest, memory_of_no_gpu_is_refused_with_the_reason) {
   Pair pair(*net_);
   pair.join();
   std::vector<uint8_t> bytes(100);

@@ -12,7 +12,7 @@ Neighbours::Answer Neighbours::find(const IpAddress& next, Instant now) {
     return answer;
   }
   const bool all_asked = hop.asked >= kMaxAsked;
-  const bool due = hop.asked == 0 || now - hop.asked_at >= (all_asked ? kAbsentFor : kAskEvery);
+  const bool due = hop.asked == 0 || now - hop.asked_at >= (all_asked ? kAbsentFor : kSolicitInterval);
   if (due && all_asked) {
     // A neighbour that has become silent is removed; one that never answered gets another round.
     hop.asked = 0;

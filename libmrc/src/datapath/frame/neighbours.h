@@ -14,11 +14,11 @@ namespace mrc::datapath {
 
 class Neighbours {
  public:
-  static constexpr Duration kFreshFor = Duration::seconds(30);        // then it is solicited again while in use
-  static constexpr Duration kAskEvery = Duration::milliseconds(250);  // while no answer comes
-  static constexpr uint32_t kMaxAsked = 12;                           // then there is no such neighbour
-  static constexpr Duration kAbsentFor = Duration::seconds(1);        // before it is tried again
-  static constexpr size_t kMaxHops = 4096;                            // remembered before all are forgotten
+  static constexpr Duration kFreshFor = Duration::seconds(30);               // then it is solicited again while in use
+  static constexpr Duration kSolicitInterval = Duration::milliseconds(250);  // while no answer comes
+  static constexpr uint32_t kMaxAsked = 12;                                  // then there is no such neighbour
+  static constexpr Duration kAbsentFor = Duration::seconds(1);               // before it is tried again
+  static constexpr size_t kMaxHops = 4096;                                   // remembered before all are forgotten
 
   enum class Found : uint8_t { kKnown, kAwaited, kAbsent };
   struct Answer {

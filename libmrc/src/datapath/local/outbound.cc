@@ -20,7 +20,7 @@ LocalOutbound::Sent LocalOutbound::send(Instant now, const core::TxBurst& burst)
   Peer* const peer = way_to(now, {burst.flow.dst, burst.flow.dst_port});
   if (peer == nullptr || !peer->answered) return Sent::kNotLocal;
   switch (peer->pipe->write(burst)) {
-    case PipeWriter::Written::kYesToSleeper:
+    case PipeWriter::Written::kReaderAsleep:
       send_wake(peer->socket.get());
       return Sent::kYes;
     case PipeWriter::Written::kYes:

@@ -106,7 +106,7 @@ PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
   // burst: both write, then read, in the one order of all such operations.
   m.written.store(++written_);
   if (m.asleep.load() == 0) return Written::kYes;
-  return m.asleep.exchange(0) != 0 ? Written::kYesToSleeper : Written::kYes;
+  return m.asleep.exchange(0) != 0 ? Written::kReaderAsleep : Written::kYes;
 }
 
 // Only numbers of this side's own, which agree whatever the receiver writes. One that returns buffers which it did not

@@ -84,7 +84,7 @@ class PipeWriter {
   int fd() const { return fd_.get(); }  // to be passed to the receiver
   void close_fd() { fd_ = Fd(); }       // the receiver has it now
 
-  enum class Written : uint8_t { kYes, kYesToSleeper, kFull };
+  enum class Written : uint8_t { kYes, kReaderAsleep, kFull };
   Written write(const core::TxBurst& burst);
   bool broken() const { return broken_; }  // the receiver returned a buffer that it did not have
   void check() const;

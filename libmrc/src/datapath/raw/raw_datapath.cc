@@ -47,8 +47,8 @@ class Raw final : public HostDatapath {
   const std::vector<std::string>& notes() const override { return notes_; }
 
  private:
-  static constexpr int kUselessRounds = 16;   // of receiving only unusable frames
-  static constexpr uint32_t kLookEvery = 16;  // calls, at descriptors while frames arrive without them
+  static constexpr int kUselessRounds = 16;             // of receiving only unusable frames
+  static constexpr uint32_t kDescriptorPollCalls = 16;  // while frames arrive without them
 
   Status open_sockets(PlaneId p);
   Status join(PlaneId p);
@@ -141,8 +141,8 @@ int Raw::rx_burst(Instant now, core::RxBurst* out, int max) {
   pace_.note_call(now);
   flush();
   for (int round = 0; round < kUselessRounds; ++round) {
-    rx_.look_at_rings();
-    if (!rx_.any_ready() || ++calls_ % kLookEvery == 0) poll_descriptors(epoll_.get(), &rx_, &tx_);
+    rx_.poll_rings();
+    if (!rx_.any_ready() || ++calls_ % kDescriptorPollCalls == 0) poll_descriptors(epoll_.get(), &rx_, &tx_);
     if (!rx_.any_ready()) return 0;
     if (const int got = rx_.receive(out, max, &counters_); got > 0) return got;
   }

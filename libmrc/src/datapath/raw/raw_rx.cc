@@ -82,7 +82,7 @@ int RawReceiver::receive_from(uint32_t index, core::RxBurst* out, int max, Datap
                                         : receive_packets(index, out, max, counters);
 }
 
-void RawReceiver::look_at_rings() {
+void RawReceiver::poll_rings() {
   for (uint32_t i = 0; i < sources_.size(); ++i)
     if (sources_[i].xsk != nullptr && sources_[i].xsk->waiting()) ready_.set(i);
 }

@@ -30,7 +30,7 @@ class RawReceiver {
   Status open_plane(PlaneId p, const HostPlane& plane, const PacketSockets& sockets, XdpPlane* xdp);
   void set_ready(uint32_t index) { ready_.set(index); }
   // Sources in shared memory show their frames without a system call.
-  void look_at_rings();
+  void poll_rings();
   bool any_ready() const { return ready_.any(); }
   // At most `max` bursts; their buffers are valid until the next call.
   int receive(core::RxBurst* out, int max, DatapathCounters* counters);

@@ -22,7 +22,7 @@ uint32_t group_interface(const HostPlane& plane);
 Result<BoundUdp> open_group_source(const UdpSyscalls& sys, const HostPlane& plane);
 Result<BoundUdp> open_group_receiver(const UdpSyscalls& sys, const core::PlaneAddress& group,
                                      const std::vector<uint32_t>& interfaces);
-// The interface on which a message of such a socket arrived; 0: not told.
+// The interface on which a message of such a socket arrived; 0: unknown.
 uint32_t arrival_interface(const msghdr& message);
 
 }  // namespace mrc::datapath

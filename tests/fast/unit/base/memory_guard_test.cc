@@ -54,7 +54,7 @@ TEST_F(MemoryGuardTest, a_copy_of_memory_that_is_gone_reports_the_address) {
   }
 }
 
-TEST_F(MemoryGuardTest, what_lies_before_the_gone_page_is_copied) {
+TEST_F(MemoryGuardTest, bytes_before_the_gone_page_are_copied) {
   GoneMemory memory;
   std::memset(memory.data(), 9, GoneMemory::kPage);
   munmap(memory.data() + GoneMemory::kPage, GoneMemory::kPage);

@@ -62,7 +62,7 @@ TEST_F(LinkSuspicionTest, on_lost__a_delivery_on_any_ev_of_the_link_refutes_it) 
   EXPECT_TRUE(lose(1_ev, 14));
 }
 
-TEST_F(LinkSuspicionTest, on_lost__what_was_sent_before_a_delivery_does_not_count) {
+TEST_F(LinkSuspicionTest, on_lost__a_packet_sent_before_a_delivery_does_not_count) {
   links_.on_delivered(3_ev, link_time(20));
   for (const EvIndex ev : {0_ev, 1_ev, 2_ev}) EXPECT_FALSE(lose(ev, 20));
   EXPECT_FALSE(lose(0_ev, 21));

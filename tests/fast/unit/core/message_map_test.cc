@@ -141,7 +141,7 @@ TEST_F(MessageMapTest, NothingIsSaidOfPacketsFromHalfALapBack) {
   EXPECT_EQ(check(claim({static_cast<uint16_t>(69990), 69990, 1, 69991}, 0)), Fit::kMember);
 }
 
-TEST_F(MessageMapTest, WhatEndsAMessageStatesItsImmediate) {
+TEST_F(MessageMapTest, the_last_packet_of_a_message_states_its_immediate) {
   MessageClaim c = claim({0, 0, 2, 5}, 1);
   c.with_imm = true;
   c.detail = 9;

@@ -87,7 +87,7 @@ TEST_F(EndpointOpsTest, SilenceEndsAtItsTimeoutWithoutARepeat) {
 }
 
 // A probe without room is refused at once, rather than not sent and reported as unanswered.
-TEST_F(EndpointOpsTest, WhatFindsNoRoomIsRefused) {
+TEST_F(EndpointOpsTest, an_operation_beyond_the_queue_is_refused) {
   start();
   const auto begin = [&](uint16_t id) {
     return endpoint_->start_endpoint_op(now_, peer_id_, 2_ev, id, false, {}, Duration::seconds(1));

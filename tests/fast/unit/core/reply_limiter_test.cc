@@ -128,7 +128,7 @@ TEST_F(ReplyTest, ARequestToANicIsNotPadded) {
 }
 
 // With no room for it a control packet is not counted as sent, and the silence that follows is no fault of its path.
-TEST_F(ReplyTest, WhatFindsNoRoomIsNotCountedAsSent) {
+TEST_F(ReplyTest, a_reply_without_room_is_not_counted_as_sent) {
   attr_.mpr_dest = 1;
   start();
   uint16_t id = 1;

@@ -103,7 +103,7 @@ TEST_F(RequesterAckTest, AfterAnUnexpectedEventNothingIsRetried) {
 }
 
 // [MRC-ACK-6]: the writes that cack covers are in the peer's memory, whether or not the transport ACK has come.
-TEST_F(RequesterAckTest, WhatArrivedBeforeAnUnexpectedEventSucceeds) {
+TEST_F(RequesterAckTest, requests_delivered_before_an_unexpected_event_succeed) {
   send(4);
   arrive(sack(1, 1));
   EXPECT_TRUE(sends_.empty());
@@ -117,7 +117,7 @@ TEST_F(RequesterAckTest, WhatArrivedBeforeAnUnexpectedEventSucceeds) {
 }
 
 // [MRC-ACK-6]: bits above cack show single packets, and the number in a NACK nothing about those before it.
-TEST_F(RequesterAckTest, WhatArrivedBehindAMissingPacketDoesNotSucceed) {
+TEST_F(RequesterAckTest, a_request_delivered_behind_a_missing_packet_does_not_succeed) {
   send(4);
   arrive(sack(0, 3, 0b110));
   arrive(nack(3, wire::NackReason::kUnexpEvent));
@@ -128,7 +128,7 @@ TEST_F(RequesterAckTest, WhatArrivedBehindAMissingPacketDoesNotSucceed) {
 }
 
 // [MRC-ACK-6]: a cack that the NACK contradicts was not the peer's.
-TEST_F(RequesterAckTest, WhatTheNackSaysIsMissingDoesNotSucceed) {
+TEST_F(RequesterAckTest, a_request_that_the_nack_reports_missing_does_not_succeed) {
   send(4);
   arrive(sack(2, 2));
   arrive(nack(1, wire::NackReason::kUnexpEvent));

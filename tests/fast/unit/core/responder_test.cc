@@ -67,7 +67,7 @@ TEST_F(ResponderTest, NacksOutOfTheWindowAreLimitedInRate) {
 }
 
 // [MRC-RSP-4]
-TEST_F(ResponderTest, WhatArrivedBeforeIsNeverWrittenAgain) {
+TEST_F(ResponderTest, a_duplicate_is_never_written_again) {
   start();
   arrive(write_packet(0, 64, 0));
   arrive(write_packet(2, 64, 200));
@@ -290,7 +290,7 @@ TEST_F(ResponderTest, InErrorAFaultThatItsTurnNeverCameToIsNoVerdict) {
 }
 
 // [MRC-RSP-12]
-TEST_F(ResponderTest, InErrorWhatIsCompleteIsToldBeforeTheRestIsRefused) {
+TEST_F(ResponderTest, in_error_complete_requests_are_acknowledged_before_the_rest_is_refused) {
   start();
   arrive(write_packet(0));
   endpoint_->modify_qp(now_, qp_, QpState::kError, attr_);  // the ACK has not left yet

@@ -85,7 +85,7 @@ TEST_F(RetransmissionTimerTest, restart__for_the_next_that_is_due_but_an_interva
 }
 
 // [MRC-LOSS-3]
-TEST_F(RetransmissionTimerTest, expire__what_is_in_flight_for_the_interval) {
+TEST_F(RetransmissionTimerTest, expire__packets_in_flight_for_the_interval) {
   for (const int64_t at : {0, 1, 2, 3}) send(at);
   sent_.on_arrived(1);
   RetransmissionTimer::Expired expired = expire(99);

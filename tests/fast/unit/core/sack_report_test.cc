@@ -144,7 +144,7 @@ TEST_F(SackReportTest, PacketsThatArriveAgainTakeNoPlaceOfMarkedOnes) {
   EXPECT_EQ(write(), (Sacks{{0, 0, false, true}, {1, 0, false, true}, {2, 0, false, true}, {3, 0, false, true}}));
 }
 
-TEST_F(SackReportTest, WhatFindsNoRoomFollowsInTheNextBurst) {
+TEST_F(SackReportTest, sacks_beyond_the_room_follow_in_the_next_burst) {
   arrive(10);
   arrive(300);
   EXPECT_EQ(write(2), (Sacks{{300, 8, false}}));

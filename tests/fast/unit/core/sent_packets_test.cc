@@ -144,7 +144,7 @@ TEST_F(SentPacketsTest, RecordsGrowWithWhatIsOutstandingAndKeepTheirContents) {
 }
 
 // Where records were lost to a small ring, a larger one does not bring them back.
-TEST_F(SentPacketsTest, WhatASmallRingForgotStaysForgotten) {
+TEST_F(SentPacketsTest, packets_forgotten_by_a_small_ring_stay_forgotten) {
   for (int i = 0; i < 100; ++i) {
     send(1);
     arrive({sent_.una()});

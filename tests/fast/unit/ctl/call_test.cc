@@ -189,7 +189,7 @@ TEST(ProfileCall, a_malformed_call_is_refused) {
     EXPECT_FALSE(parse_call(Json::parse(text)).has_value()) << text;
 }
 
-TEST(ProfileStore, what_follows_is_not_refused_for_its_own_users) {
+TEST(ProfileStore, a_follower_is_not_refused_for_its_own_users) {
   Filled f;
   bool counted = false;
   ASSERT_EQ(f.store.hold_ev(5, &counted), 0);

@@ -397,7 +397,7 @@ TEST_F(Fault, a_full_plane_refuses_without_drawing) {
   EXPECT_EQ(with_refusals, without);
 }
 
-TEST_F(Fault, what_finds_no_room_late_waits_and_is_not_lost) {
+TEST_F(Fault, a_copy_without_room_waits_and_is_not_lost) {
   open("dup=1", 1);  // room for the burst, none for its copy
   ASSERT_TRUE(send());
   EXPECT_EQ(arrived().size(), kSegments);

@@ -161,8 +161,8 @@ TEST(Neighbours, gives_up_after_its_questions_and_tries_anew) {
   Instant now = Instant::from_ns(1);
   for (uint32_t i = 0; i < Neighbours::kMaxAsked; ++i) {
     EXPECT_TRUE(table.find(hop, now).ask) << i;
-    EXPECT_FALSE(table.find(hop, now + Neighbours::kAskEvery - Duration::nanoseconds(1)).ask) << i;
-    now = now + Neighbours::kAskEvery;
+    EXPECT_FALSE(table.find(hop, now + Neighbours::kSolicitInterval - Duration::nanoseconds(1)).ask) << i;
+    now = now + Neighbours::kSolicitInterval;
   }
   EXPECT_EQ(table.find(hop, now).found, Found::kAbsent);
   EXPECT_FALSE(table.find(hop, now).ask);
@@ -179,7 +179,7 @@ TEST(Neighbours, an_old_one_is_used_while_it_is_asked_and_then_forgotten) {
   table.find(hop, now);
   table.learn(hop, kOther, now);
   now = now + Neighbours::kFreshFor;
-  for (uint32_t i = 0; i < Neighbours::kMaxAsked; ++i, now = now + Neighbours::kAskEvery) {
+  for (uint32_t i = 0; i < Neighbours::kMaxAsked; ++i, now = now + Neighbours::kSolicitInterval) {
     const Neighbours::Answer answer = table.find(hop, now);
     EXPECT_TRUE(answer.ask) << i;
     EXPECT_EQ(answer.found, Found::kKnown) << i;

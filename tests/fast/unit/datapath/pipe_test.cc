@@ -143,7 +143,7 @@ TEST_F(Pipe, a_sleeping_receiver_is_to_be_woken_once) {
   EXPECT_TRUE(reader_->fall_asleep()) << "there is something already";
   EXPECT_EQ(read_one(), bytes_of(1));
   EXPECT_FALSE(reader_->fall_asleep());
-  EXPECT_EQ(write(2), PipeWriter::Written::kYesToSleeper);
+  EXPECT_EQ(write(2), PipeWriter::Written::kReaderAsleep);
   EXPECT_EQ(write(3), PipeWriter::Written::kYes);
 }
 

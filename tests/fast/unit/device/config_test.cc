@@ -230,7 +230,7 @@ const Refusal kRefusals[] = {
     {"a: [\n", "f.yaml:2: "},                                                          // and this the YAML parser's
 };
 
-TEST_F(ConfigTest, file__what_is_refused_and_how) {
+TEST_F(ConfigTest, file__bad_values_are_refused_with_their_reason) {
   for (const Refusal& refusal : kRefusals) {
     const std::string error = parse(refusal.text);
     const std::string expected = refusal.message;

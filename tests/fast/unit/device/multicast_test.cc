@@ -78,7 +78,7 @@ TEST_F(MulticastDeviceTest, attach__the_datapath_receives_while_there_is_a_membe
   EXPECT_EQ(joined_, 2);
 }
 
-TEST_F(MulticastDeviceTest, attach__what_the_datapath_refuses_is_undone) {
+TEST_F(MulticastDeviceTest, attach__is_undone_when_the_datapath_refuses) {
   start_over(std::make_unique<GroupDatapath>(&joined_));
   EXPECT_EQ(attach(0, 13), ENOBUFS);
   EXPECT_EQ(detach(0, 13), EINVAL);

@@ -34,7 +34,7 @@ TEST(AddressTemplate, apply__plane_and_host) {
   EXPECT_EQ(make_template("10.0.0.{host-16}").apply(ip("10.0.0.99"), 3), ip("10.0.0.51"));
 }
 
-TEST(AddressTemplate, host_at__what_makes_the_same_addresses_as_the_gid) {
+TEST(AddressTemplate, host_at__makes_the_same_addresses_as_the_gid) {
   struct Case {
     const char *text, *gid;
   };
@@ -61,7 +61,7 @@ TEST(AddressTemplate, host_at__none_of_addresses_that_it_does_not_make) {
   EXPECT_FALSE(v4.host_at(ip("fd00:0:2::9"), 1));
 }
 
-TEST(AddressTemplate, parse__what_is_refused) {
+TEST(AddressTemplate, parse__malformed_templates_are_refused) {
   auto t = AddressTemplate::parse("10.0.{plane}");
   ASSERT_FALSE(t);
   EXPECT_EQ(t.error().text, "an IPv4 template has 4 parts, this one has 3");

@@ -129,7 +129,7 @@ TEST(DeviceProfiles, entries_stand_for_what_they_expand_to) {
 }
 
 // [MRC-PROF-7]
-TEST(DeviceProfiles, what_the_paths_show_enters_the_profile) {
+TEST(DeviceProfiles, the_state_of_paths_enters_the_profile) {
   DeviceProfiles profiles(table(false), 2, EvNaming::kPort);
   ASSERT_EQ(automatic(&profiles, 1, MRC_CTL_EV_ASSUMED_BAD), 0);
   ASSERT_EQ(automatic(&profiles, 2, 0), 0);
@@ -146,7 +146,7 @@ TEST(DeviceProfiles, what_the_paths_show_enters_the_profile) {
 }
 
 // [MRC-PROF-7] Also changes while a profile could not be notified.
-TEST(DeviceProfiles, what_the_paths_showed_before_enters_the_profile) {
+TEST(DeviceProfiles, the_earlier_state_of_paths_enters_the_profile) {
   DeviceProfiles profiles(table(false), 2, EvNaming::kPort);
   EXPECT_TRUE(profiles.on_ev_state(4_ev, core::EvState::kAssumedBad).empty());
   ASSERT_EQ(automatic(&profiles, 1, MRC_CTL_EV_GOOD), 0);
@@ -213,7 +213,7 @@ TEST(DeviceProfiles, denials_are_traced) {
   EXPECT_EQ(recorder.seen[1].get<core::event::EvState>()->state, core::EvState::kAssumedBad);
 }
 
-TEST(DeviceProfiles, a_deny_reaches_those_who_hold_the_profile) {
+TEST(DeviceProfiles, a_deny_reaches_the_holders_of_the_profile) {
   DeviceProfiles profiles(table(true), 2, EvNaming::kLabelAndPort);
   ASSERT_EQ(automatic(&profiles, 1, 0), 0);
   DeviceProfiles::Hold hold;

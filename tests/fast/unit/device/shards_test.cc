@@ -13,7 +13,7 @@ uint32_t count(int64_t setting, double gbps, uint32_t processors) {
   return shard_count(config, processors);
 }
 
-TEST(Shards, shard_count__what_is_set) {
+TEST(Shards, shard_count__as_set) {
   EXPECT_EQ(Settings().shards, 1);
   EXPECT_EQ(count(1, 400, 64), 1u);
   EXPECT_EQ(count(5, 0, 1), 5u);

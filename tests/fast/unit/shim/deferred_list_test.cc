@@ -27,7 +27,7 @@ TEST(DeferredList, serves_each_object_once_and_in_order) {
   EXPECT_TRUE(list.add(&b));
 }
 
-TEST(DeferredList, what_is_added_while_it_is_served_waits_for_the_next_round) {
+TEST(DeferredList, an_object_added_while_the_list_is_served_waits_for_the_next_round) {
   DeferredList<Object> list;
   Object a{1};
   int served = 0;

@@ -17,7 +17,10 @@ namespace {
 
 constexpr uint32_t kSlots = 512;
 constexpr uint32_t kKey = 0x300;
-constexpr uint32_t kLanding = 0x500;
+
+struct Landing final : LandingOwner {
+  uint32_t make_landing() override { return 0x500; }
+};
 
 // One side: what a queue pair is to the protocol.
 struct Side final : Link {
@@ -25,7 +28,7 @@ struct Side final : Link {
       : mailbox(kMailboxBytes),
         staging(StagingMemory::kBytes),
         buffer(1 << 20),
-        keys([](void*) { return kLanding; }, &guard),
+        keys(&guard),
         outbox(this, kSlots, 5, StagingMemory(staging.data(), 0x100)),
         requester(this, &outbox, &keys, shape(qpn)),
         responder(this, &outbox, &keys, {16, qpn, nullptr}) {
@@ -34,6 +37,7 @@ struct Side final : Link {
     region.iova = address();
     region.length = buffer.size();
     region.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    region.owner = &landing;
     keys.add(kKey, region);
     responder.set_attributes({IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC, 1, qpn ^ 1});
     requester.set_limits(4, 7, 0);
@@ -127,6 +131,7 @@ struct Side final : Link {
   }
 
   std::vector<uint8_t> mailbox, staging, buffer;
+  Landing landing;
   KeyTable keys;
   Outbox outbox;
   Requester requester;
@@ -364,7 +369,7 @@ TEST_F(MailboxTest, a_receiver_that_is_never_ready_is_given_up) {
 }
 
 // [VRB-REQ-6] [VRB-RNR-1]: MRC's acknowledgements are late, so that the peer's confirmation alone counts.
-TEST_F(MailboxTest, what_was_carried_out_before_a_receiver_is_not_ready_succeeds) {
+TEST_F(MailboxTest, requests_carried_out_before_a_receiver_is_not_ready_succeed) {
   a.requester.set_limits(4, 0, 0);
   b.receive(5, 8);
   b.receive(6, 8);
@@ -408,7 +413,7 @@ TEST_F(MailboxTest, a_receiver_that_gets_ready_in_time_is_not_given_up) {
 }
 
 // [VRB-REQ-6]: the last acknowledgements of a peer that has gone are lost, and its confirmation has arrived.
-TEST_F(MailboxTest, what_the_peer_has_confirmed_succeeds_before_a_request_that_fails) {
+TEST_F(MailboxTest, requests_confirmed_by_the_peer_succeed_before_one_that_fails) {
   b.receive(5, 8);
   ASSERT_EQ(a.request(0, IBV_WR_SEND, 8), 0);
   for (uint64_t i = 1; i < 3; ++i) ASSERT_EQ(a.request(i, IBV_WR_RDMA_WRITE, 8, b.address()), 0);
@@ -420,7 +425,7 @@ TEST_F(MailboxTest, what_the_peer_has_confirmed_succeeds_before_a_request_that_f
   expect_statuses({IBV_WC_SUCCESS, IBV_WC_RETRY_EXC_ERR, IBV_WC_WR_FLUSH_ERR});
 }
 
-TEST_F(MailboxTest, what_the_peer_has_confirmed_is_not_flushed) {
+TEST_F(MailboxTest, requests_confirmed_by_the_peer_are_not_flushed) {
   b.receive(5, 8);
   for (uint64_t i = 0; i < 2; ++i) ASSERT_EQ(a.request(i, IBV_WR_SEND, 8), 0);
   carry(&a, &b, false);
@@ -973,7 +978,7 @@ TEST_F(MailboxTest, an_announced_send_cannot_be_confirmed_before_its_data_is_sen
 }
 
 // An answer to nothing, one that does not exist, one that allows what needs none. [VRB-REQ-6]
-TEST_F(MailboxTest, what_the_peer_has_confirmed_succeeds_before_it_breaks_the_protocol) {
+TEST_F(MailboxTest, requests_confirmed_by_the_peer_succeed_before_it_breaks_the_protocol) {
   const Immediate answers[] = {{Note::kAck, 0, 3}, {static_cast<Note>(15), 0, 2}, {Note::kClear, 0, 2}};
   for (const Immediate& answer : answers) {
     Side side(9);

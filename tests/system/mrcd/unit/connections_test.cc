@@ -156,7 +156,7 @@ TEST(Connections, only_trusted_clients_may_send_a_long_line) {
 }
 
 // [MRC-MON-9] A process sends its last figures and closes, while answers to it are on their way.
-TEST(Connections, what_a_closed_peer_has_sent_is_read) {
+TEST(Connections, data_of_a_closed_peer_is_read) {
   ctl::PeerReport peer;
   peer.completion = {8000, std::vector<ctl::Whole<uint64_t>>(ctl::DelayReport::kCounts)};
   peer.completion.counts[3] = 5;

@@ -149,7 +149,7 @@ TEST_F(Http, ends_with_a_reply_outstanding) {
   EXPECT_EQ(HttpClient(server_.port()).ask("/"), 200);
 }
 
-TEST_F(Http, what_a_handler_throws_ends_nothing) {
+TEST_F(Http, an_exception_of_a_handler_ends_nothing) {
   const HttpClient client(server_.port());
   EXPECT_EQ(client.ask("/throw"), 500);
   EXPECT_EQ(client.ask("/"), 200);

@@ -113,7 +113,7 @@ TEST_F(ForkTest, a_child_sends_and_receives_no_datagrams) {
 }
 
 // The events are counted by descriptors that parent and child share.
-TEST_F(ForkTest, what_a_child_destroys_its_parent_keeps) {
+TEST_F(ForkTest, objects_destroyed_by_a_child_stay_with_its_parent) {
   EndOptions options;
   options.channel = true;
   End a(context, pd, options), b(context, pd);

@@ -114,7 +114,7 @@ TEST_F(PublisherTest, close__takes_the_name_away) {
   EXPECT_EQ(publisher.fd(), -1);
 }
 
-TEST_F(PublisherTest, open__what_a_crash_left_is_replaced) {
+TEST_F(PublisherTest, open__a_file_left_by_a_crash_is_replaced) {
   ASSERT_EQ(::mkdir(own.c_str(), 0700), 0);
   std::ofstream(own + "/" + std::to_string(::getpid()) + ".mrc0") << "left";
   ASSERT_TRUE(open(folder, "mrc0")) << why;

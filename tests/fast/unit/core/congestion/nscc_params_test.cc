@@ -56,7 +56,7 @@ TEST(nscc, alpha_does_not_depend_on_the_target) {
 }
 
 // [MRC-NSCC-CHOICE-7] [MRC-NSCC-CHOICE-9]
-TEST(nscc, what_is_set_by_hand_is_kept_when_the_device_has_measured) {
+TEST(nscc, parameters_set_by_hand_are_kept_when_the_device_has_measured) {
   NsccConfig c = config();
   c.max_cwnd = 123456;
   c.target_delay = nanos(7777);
