@@ -17,7 +17,7 @@ struct Event {
 
 constexpr uint64_t kNs = 1000, kUs = 1000 * kNs, kMs = 1000 * kUs;
 
-TEST(CalendarQueue, EventsComeByTimeThenByOrderOfInsertion) {
+TEST(CalendarQueue, events_come_by_time_then_by_order_of_insertion) {
   CalendarQueue<Event> q;
   EXPECT_TRUE(q.empty());
   uint32_t uid = 0;
@@ -31,7 +31,7 @@ TEST(CalendarQueue, EventsComeByTimeThenByOrderOfInsertion) {
   EXPECT_EQ(order, (std::vector<uint32_t>{4, 1, 3, 6, 2, 0, 5}));
 }
 
-TEST(CalendarQueue, AnEarlierEventPassesThoseThatWaitAlready) {
+TEST(CalendarQueue, an_earlier_event_passes_those_that_wait_already) {
   CalendarQueue<Event> q;
   q.insert({{10 * kUs, 1}});
   q.insert({{2 * kUs, 2}});
@@ -46,7 +46,7 @@ TEST(CalendarQueue, AnEarlierEventPassesThoseThatWaitAlready) {
   EXPECT_TRUE(q.empty());
 }
 
-TEST(CalendarQueue, AnyEventCanBeRemoved) {
+TEST(CalendarQueue, any_event_can_be_removed) {
   CalendarQueue<Event> q;
   const uint64_t times[] = {kNs, 2 * kNs, 30 * kUs, 40 * kUs, 8 * kMs, 9 * kMs};
   for (uint32_t i = 0; i < 6; ++i) q.insert({{times[i], i}});
@@ -56,7 +56,7 @@ TEST(CalendarQueue, AnyEventCanBeRemoved) {
 }
 
 // Beside a sorted list, with times from the present instant to far beyond the buckets.
-TEST(CalendarQueue, KeepsTheOrderOfASortedList) {
+TEST(CalendarQueue, keeps_the_order_of_a_sorted_list) {
   Rng rng(7);
   CalendarQueue<Event> q;
   std::vector<std::pair<uint64_t, uint32_t>> list;

@@ -5,7 +5,7 @@
 namespace mrc::sim {
 namespace {
 
-TEST(Deferred, drain__HandlesInOrderWhatIsAddedMeanwhile) {
+TEST(Deferred, drain__handles_in_order_what_is_added_meanwhile) {
   Deferred<int> deferred;
   EXPECT_TRUE(deferred.empty());
   for (int i = 0; i < 3; ++i) deferred.add(i);

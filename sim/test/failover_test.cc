@@ -10,7 +10,7 @@ namespace {
 
 class Failover : public testing::TestWithParam<int> {};
 
-TEST_P(Failover, ADeadLinkIsLeftWithinThreeRoundTripsOfTheFirstSign) {
+TEST_P(Failover, a_dead_link_is_left_within_three_round_trips_of_the_first_sign) {
   constexpr uint32_t kPlane = 2, kT1 = 1, kSrc = 0;
   const Source source{"failover"};
   ScenarioSpec s = read_scenario(load_yaml(source, R"(

@@ -39,7 +39,7 @@ std::vector<std::pair<Seen, Seen>> watch(const std::string& faults, const std::v
 
 const std::vector<Ps> kTimes = {100 * kPsPerUs, 600 * kPsPerUs, 800 * kPsPerUs};
 
-TEST(Faults, LossesThatOverlapAreIndependentAndEndAlone) {
+TEST(Faults, losses_that_overlap_are_independent_and_end_alone) {
   const auto seen = watch(
       "{kind: loss, where: nic_link, nic: 0, loss: 5%}, {kind: loss, where: nic_link, loss: 10%, direction: up, at: "
       "500us, for: 200us}",
@@ -51,7 +51,7 @@ TEST(Faults, LossesThatOverlapAreIndependentAndEndAlone) {
   EXPECT_EQ(seen[2].first.loss, 0.05);
 }
 
-TEST(Faults, DecayGoesOnUnderALossThatEnds) {
+TEST(Faults, decay_goes_on_under_a_loss_that_ends) {
   const auto seen = watch(
       "{kind: decay, where: nic_link, loss_to: 20%, for: 400us}, {kind: loss, where: nic_link, loss: 10%, for: 700us}",
       kTimes);
@@ -60,7 +60,7 @@ TEST(Faults, DecayGoesOnUnderALossThatEnds) {
   EXPECT_DOUBLE_EQ(seen[2].first.loss, 0.2);
 }
 
-TEST(Faults, TheSlowestRateCountsAndLatenciesAddUp) {
+TEST(Faults, the_slowest_rate_counts_and_latencies_add_up) {
   const auto seen = watch(
       "{kind: slow, where: nic_link, rate: 50G}, {kind: slow, where: nic_link, rate: 10G, at: 500us, for: 200us}, "
       "{kind: latency, where: nic_link, extra: 1us}, {kind: latency, where: nic_link, extra: 2us, at: 500us, for: "
@@ -75,7 +75,7 @@ TEST(Faults, TheSlowestRateCountsAndLatenciesAddUp) {
   EXPECT_EQ(seen[1].first.extra, 3 * kPsPerUs);
 }
 
-TEST(Faults, AFaultThatEndsLeavesAHealthyLink) {
+TEST(Faults, a_fault_that_ends_leaves_a_healthy_link) {
   const auto seen = watch(
       "{kind: slow, where: nic_link, rate: 50G, at: 200us, for: 200us}, {kind: loss, where: nic_link, loss: 1%, at: "
       "200us, for: 200us}, {kind: latency, where: nic_link, extra: 1us, at: 200us, for: 200us}",
@@ -87,7 +87,7 @@ TEST(Faults, AFaultThatEndsLeavesAHealthyLink) {
   }
 }
 
-TEST(Faults, ASwitchIsStuckUntilTheLastFaultEnds) {
+TEST(Faults, a_switch_is_stuck_until_the_last_fault_ends) {
   const auto seen =
       watch("{kind: stuck, where: t0, for: 700us}, {kind: stuck, where: t0, at: 50us, for: 200us}", kTimes);
   ASSERT_EQ(seen.size(), 3u);
@@ -96,7 +96,7 @@ TEST(Faults, ASwitchIsStuckUntilTheLastFaultEnds) {
   EXPECT_FALSE(seen[2].first.stuck);
 }
 
-TEST(Faults, MarksNameBothEndsAndEveryFlapIsCounted) {
+TEST(Faults, marks_name_both_ends_and_every_flap_is_counted) {
   const Source source{"faults.yaml"};
   const ScenarioSpec s = read_scenario(
       load_yaml(source,

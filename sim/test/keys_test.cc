@@ -79,7 +79,7 @@ Keys known() {
   return keys;
 }
 
-TEST(Scenario, EveryKeyIsDocumentedAndEveryDocumentedKeyIsKnown) {
+TEST(Scenario, every_key_is_documented_and_every_documented_key_is_known) {
   Keys page = documented();
   EXPECT_EQ(page["fabric"].erase("base"), 1u) << "replaced before the map is read";
   Keys read = known();
@@ -100,7 +100,7 @@ std::string row_of(const std::string& section, const std::string& key) {
   return row == std::string::npos ? "" : page.substr(row + 1, page.find('\n', row + 1) - row - 1);
 }
 
-TEST(Scenario, EveryWorkloadAndAlgorithmIsInItsListOfTheDocumentation) {
+TEST(Scenario, every_workload_and_algorithm_is_in_its_list_of_the_documentation) {
   const std::string readme = read_file(std::string(MRC_SOURCE_DIR "/sim") + "/README.md");
   for (const char* kind : kWorkloadWords) {
     EXPECT_THAT(row_of("workload", "kind"), testing::HasSubstr("`" + std::string(kind) + "`"));

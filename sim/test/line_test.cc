@@ -9,7 +9,7 @@ namespace {
 constexpr double kRate = 100e9;  // 80 ps per byte
 constexpr Ps kDelay = 1000 * kPsPerNs;
 
-TEST(Line, send__SerialisesThenPropagates) {
+TEST(Line, send__serialises_then_propagates) {
   Line line(kRate, kDelay);
   EXPECT_EQ(line.free_at(), 0);
   line.send(5 * kPsPerNs, 1250);
@@ -17,7 +17,7 @@ TEST(Line, send__SerialisesThenPropagates) {
   EXPECT_EQ(line.arrival(), 1105 * kPsPerNs);
 }
 
-TEST(Line, send__AtTheRateOfThatMoment) {
+TEST(Line, send__at_the_rate_of_that_moment) {
   Line line(kRate, kDelay);
   EXPECT_FALSE(line.faulty());
   line.set_rate(kRate / 4);
@@ -30,7 +30,7 @@ TEST(Line, send__AtTheRateOfThatMoment) {
   EXPECT_EQ(line.free_at(), 400 * kPsPerNs) << "what is being sent keeps its time";
 }
 
-TEST(Line, arrival__ADecreasingDelayDoesNotReorder) {
+TEST(Line, arrival__a_decreasing_delay_does_not_reorder) {
   Line line(kRate, kDelay);
   line.set_extra_delay(5000 * kPsPerNs);
   EXPECT_TRUE(line.faulty());

@@ -13,7 +13,7 @@ struct Recorder : Listener {
   void on_failed(uint32_t) override { ADD_FAILURE() << "message failed"; }
 };
 
-TEST(Network, OneMessageCrosses) {
+TEST(Network, one_message_crosses) {
   for (const TransportKind kind : {TransportKind::kMrc, TransportKind::kRoce}) {
     const FabricSpec f = load_fabric("reference64");
     TransportConfig t;

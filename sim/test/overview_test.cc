@@ -42,7 +42,7 @@ class Overview : public ScenarioFolder {
   const Json flaps_ = fault("flap", 7, 0, 1, "plane 0 T1 3");
 };
 
-TEST_F(Overview, SaysWhatTheFaultsCost) {
+TEST_F(Overview, says_what_the_faults_cost) {
   const ScenarioFile f = pair();
   const auto sentence = [&](const Json& healthy, const Json& faulty) {
     return overview_sentence(f, {healthy, faulty});
@@ -69,7 +69,7 @@ TEST_F(Overview, SaysWhatTheFaultsCost) {
       "The job did not finish: 3 of 8 messages unfinished, 0 QPs failed, after 7 flaps of plane 0 T1 3 (healthy 100 us).");
 }
 
-TEST_F(Overview, OfSeveralPointsTheWorst) {
+TEST_F(Overview, of_several_points_the_worst) {
   const ScenarioFile f = pair("sweep: {transport.qps: [1, 2]}\n");
   EXPECT_THAT(overview_sentence(f, {took(100), took(101, flaps_), took(100), took(120, flaps_)}),
               testing::StartsWith("At worst (qps 2) the job ran 20 % longer, 20 us lost to"));
@@ -79,7 +79,7 @@ TEST_F(Overview, OfSeveralPointsTheWorst) {
               testing::StartsWith("At worst (qps 1) the job did not finish"));
 }
 
-TEST_F(Overview, WithoutABaselineTheRange) {
+TEST_F(Overview, without_a_baseline_the_range) {
   const char* const head = "fabric: tiny\nworkloads: [{kind: flow, name: job}]\n";
   EXPECT_EQ(overview_sentence(load(head), {took(123.4, flaps_)}), "The job took 123 us, with 7 flaps of plane 0 T1 3.");
   const ScenarioFile f = load(std::string(head) + "sweep: {transport.qps: [1, 2, 4]}\n");
@@ -91,7 +91,7 @@ TEST_F(Overview, WithoutABaselineTheRange) {
   EXPECT_THAT(bars, HasSubstr(">qps 4</text>"));
 }
 
-TEST_F(Overview, OpensTheReportOfARealPair) {
+TEST_F(Overview, opens_the_report_of_a_real_pair) {
   const ScenarioFile f = load(R"(fabric: tiny
 baseline: true
 workloads: [{kind: ring_all_reduce, name: job, bytes: 800KB}]
@@ -116,7 +116,7 @@ measure: {interval: 2us}
               testing::StartsWith("time_us,what\n5.000000,down plane 0 T1 1\n14.000000,up plane 0 T1 1\n"));
 }
 
-TEST_F(Overview, TheChosenPictureShowsTheReceiversOfAJobPerPoint) {
+TEST_F(Overview, the_chosen_picture_shows_the_receivers_of_a_job_per_point) {
   const std::string text =
       "fabric: tiny\nrepeat: 2\nworkloads: [{kind: flow, name: victim}, {kind: flow, name: other, src: 2, dst: 3}]\n"
       "sweep: {transport.qps: [1, 2], cases: [{name: mrc}, {name: dcqcn, transport.kind: roce}]}\n";
@@ -144,7 +144,7 @@ TEST_F(Overview, TheChosenPictureShowsTheReceiversOfAJobPerPoint) {
     EXPECT_THROW(load(text + "picture: " + wrong + "\n"), ConfigError) << wrong;
 }
 
-TEST_F(Overview, ASeriesHasTheReceiversOfEachJob) {
+TEST_F(Overview, a_series_has_the_receivers_of_each_job) {
   const PointSeries s =
       parse_series("time_us,plane0_gbps,plane1_gbps,marked,a_receivers_gbps,b_receivers_gbps\n1,7,8,5,3,4\n", "");
   EXPECT_EQ(s.gbps, (std::vector<std::pair<double, double>>{{1, 15}}));

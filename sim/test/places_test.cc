@@ -22,7 +22,7 @@ class Places : public ScenarioFolder {
 
 const char* const kFlow = "workloads: [{kind: flow}]\n";
 
-TEST_F(Places, AFabricFileIsNamedWithItsOwnLines) {
+TEST_F(Places, a_fabric_file_is_named_with_its_own_lines) {
   write("f.yaml", "name: x\nplanes: 2\n\nbogus: 3\n");
   EXPECT_THAT(error_of(std::string("fabric: f.yaml\n") + kFlow), StartsWith("f.yaml:4: unknown key 'bogus'"));
   write("f.yaml", "base: tiny\nswitch:\n  latency: 1us\n  queue: soon\n");
@@ -37,7 +37,7 @@ TEST_F(Places, a_fabric_with_a_built_in_base_keeps_its_lines) {
               StartsWith("s.yaml:2: key 't1_base'"));
 }
 
-TEST_F(Places, FabricFilesThatNameOneAnotherInACircleAreRefused) {
+TEST_F(Places, fabric_files_that_name_one_another_in_a_circle_are_refused) {
   write("a.yaml", "b.yaml");
   write("b.yaml", "a.yaml");
   EXPECT_THAT(error_of(std::string("fabric: a.yaml\n") + kFlow), HasSubstr("probably in a circle"));
@@ -47,14 +47,14 @@ TEST_F(Places, FabricFilesThatNameOneAnotherInACircleAreRefused) {
   EXPECT_EQ(error_of(std::string("fabric: a.yaml\n") + kFlow), "");
 }
 
-TEST_F(Places, ASweptKeyIsNamedByItsLine) {
+TEST_F(Places, a_swept_key_is_named_by_its_line) {
   const std::string head = std::string("fabric: tiny\n") + kFlow;
   EXPECT_THAT(error_of(head + "sweep:\n  fabrc.ev.count: [2]\n"), StartsWith("s.yaml:4: unknown key 'fabrc'"));
   EXPECT_THAT(error_of(head + "sweep:\n  fabric.ev.count:\n    - 2\n    - x\n"), StartsWith("s.yaml:6: key 'count'"));
   EXPECT_THAT(error_of(head + "repeat: 2\nseed: abc\n"), StartsWith("s.yaml:4: key 'seed': value is 'abc', allowed"));
 }
 
-TEST_F(Places, TheCommandLineIsNamedAsItWasWritten) {
+TEST_F(Places, the_command_line_is_named_as_it_was_written) {
   const std::string good = std::string("fabric: tiny\n") + kFlow;
   EXPECT_THAT(error_of(good, {{"seeed", "3", "--set seeed=3"}}), StartsWith("--set seeed=3: unknown key 'seeed'"));
   EXPECT_THAT(error_of(good, {{"fabric.planes", "99", "--set it"}}), StartsWith("--set it: key 'planes'"));
@@ -65,7 +65,7 @@ TEST_F(Places, TheCommandLineIsNamedAsItWasWritten) {
     EXPECT_THAT(error_of(good, {{"seed", seed, "--seed N"}}), StartsWith("--seed N: key 'seed'")) << seed;
 }
 
-TEST_F(Places, TheCommandLineMaySetWhatMakesThePoints) {
+TEST_F(Places, the_command_line_may_set_what_makes_the_points) {
   const std::string good = std::string("fabric: tiny\n") + kFlow;
   EXPECT_EQ(load(good, {{"repeat", "3", ""}}).points.size(), 3u);
   EXPECT_EQ(load(good, {{"sweep.transport.qps", "[1, 2]", ""}, {"repeat", "2", ""}}).points.size(), 4u);

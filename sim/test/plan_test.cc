@@ -20,7 +20,7 @@ std::string error_of(const std::string& yaml) {
 }
 
 // "4 planes x 100G, 16 T0, 32 T1, 512 NICs", and perhaps what it is for.
-TEST(Plan, TheListOfBuiltInFabricsSaysTheirSizes) {
+TEST(Plan, the_list_of_built_in_fabrics_says_their_sizes) {
   for (const Builtin& b : builtin_fabrics()) {
     const FabricSpec f = load_fabric(b.name);
     std::string nics = std::to_string(f.nics());
@@ -33,7 +33,7 @@ TEST(Plan, TheListOfBuiltInFabricsSaysTheirSizes) {
   }
 }
 
-TEST(Plan, EveryPathOfTheTinyFabricArrives) {
+TEST(Plan, every_path_of_the_tiny_fabric_arrives) {
   const FabricPlan plan(load_fabric("tiny"));
   const FabricSpec& f = plan.spec();
   for (uint32_t p = 0; p < f.planes; ++p)
@@ -42,7 +42,7 @@ TEST(Plan, EveryPathOfTheTinyFabricArrives) {
         for (uint32_t t1 = 0; a != b && t1 < f.t1; ++t1) EXPECT_EQ(plan.walk(p, a, t1, b), "") << p << a << b << t1;
 }
 
-TEST(Plan, SampledPairsOf131072NicsArriveOnEveryEv) {
+TEST(Plan, sampled_pairs_of_131072_nics_arrive_on_every_ev) {
   const FabricPlan plan(load_fabric("full131072"));
   ASSERT_EQ(plan.spec().nics(), 131072u);
   Rng rng(7);
@@ -52,13 +52,13 @@ TEST(Plan, SampledPairsOf131072NicsArriveOnEveryEv) {
   }
 }
 
-TEST(Plan, ANameIsOneThatFilesAndScriptsMayHold) {
+TEST(Plan, a_name_is_one_that_files_and_scripts_may_hold) {
   EXPECT_EQ(error_of("{name: Rack-7_b.2, planes: 2}"), "");
   for (const char* name : {"''", "'a b'", "'x\n reboot #'", "'../x'", "'.x'", "'a/b'", "'\"'"})
     EXPECT_THAT(error_of(std::string("{planes: 2, name: ") + name + "}"), testing::HasSubstr("'name'")) << name;
 }
 
-TEST(Plan, NicAddressesAreTheirOwnInverse) {
+TEST(Plan, nic_addresses_are_their_own_inverse) {
   const FabricPlan plan(load_fabric("full131072"));
   for (const uint32_t nic : {0u, 255u, 256u, 131071u}) {
     const auto back = plan.nic_of(plan.nic_address(5, nic));
@@ -69,7 +69,7 @@ TEST(Plan, NicAddressesAreTheirOwnInverse) {
   EXPECT_FALSE(plan.nic_of(IpAddress::v4(10, 0, 0, 1)).has_value());
 }
 
-TEST(Plan, EvsAreEquallyManyPerPlaneAndDistinct) {
+TEST(Plan, evs_are_equally_many_per_plane_and_distinct) {
   const FabricPlan plan(load_fabric("planes8x512"));
   const std::vector<Ev> evs = plan.evs(3, 1);
   std::vector<int> per_plane(8);
@@ -81,7 +81,7 @@ TEST(Plan, EvsAreEquallyManyPerPlaneAndDistinct) {
   for (const int n : per_plane) EXPECT_EQ(n, 32);
 }
 
-TEST(Usid, AListShiftsByOneAndRefusesAnotherOwner) {
+TEST(Usid, a_list_shifts_by_one_and_refuses_another_owner) {
   const FabricPlan plan(load_fabric("tiny"));
   IpAddress list = plan.path(1, 0, 1, 7);
   EXPECT_EQ(list.to_string(), "fcbb:bb00:1400:1801:1401:1c07::");
@@ -90,7 +90,7 @@ TEST(Usid, AListShiftsByOneAndRefusesAnotherOwner) {
   EXPECT_EQ(list.to_string(), "fcbb:bb00:1801:1401:1c07::");
 }
 
-TEST(Usid, OfANicIsUniqueOnItsPlaneWhileThatFits) {
+TEST(Usid, of_a_nic_is_unique_on_its_plane_while_that_fits) {
   EXPECT_TRUE(load_fabric("tiny").nic_usids_are_unique());
   const FabricPlan huge(load_fabric("full131072"));
   EXPECT_FALSE(huge.spec().nic_usids_are_unique());
@@ -104,7 +104,7 @@ TEST(Usid, OfANicIsUniqueOnItsPlaneWhileThatFits) {
   EXPECT_FALSE(unique("nics_per_t0: 4\nusid: {nic_base: 0x7f9}\n"));
 }
 
-TEST(FabricFile, NamesFileLineKeyValueAndWhatIsAllowed) {
+TEST(FabricFile, names_file_line_key_value_and_what_is_allowed) {
   EXPECT_EQ(error_of("planes: 2\nplains: 3\n").substr(0, 60),
             "f.yaml:2: unknown key 'plains' in 'fabric', did you mean 'pl");
   EXPECT_EQ(error_of("planes: 99\n"), "f.yaml:1: key 'planes': value is '99', allowed: a whole number from 1 to 16");
@@ -123,7 +123,7 @@ TEST(FabricFile, NamesFileLineKeyValueAndWhatIsAllowed) {
   EXPECT_THAT(error_of("usid: {block: 'fcbb:bb00:1::'}\n"), ::testing::HasSubstr("only the first 32 bits"));
 }
 
-TEST(FabricFile, OversubscriptionSetsTheRateOfTheUplinks) {
+TEST(FabricFile, oversubscription_sets_the_rate_of_the_uplinks) {
   const Source source{"f.yaml"};
   const auto uplink = [&](const std::string& yaml) {
     return read_fabric(load_yaml(source, yaml), source).spine_link.rate;
@@ -139,12 +139,12 @@ TEST(FabricFile, OversubscriptionSetsTheRateOfTheUplinks) {
               testing::HasSubstr("they would be of 2 kb/s"));
 }
 
-TEST(FabricFile, UsidRangesMustFitAndNotOverlap) {
+TEST(FabricFile, usid_ranges_must_fit_and_not_overlap) {
   EXPECT_THAT(error_of("t0: 600\nusid: {t1_base: 0x500}\n"), ::testing::HasSubstr("overlap"));
   EXPECT_THAT(error_of("t1: 4096\n"), ::testing::HasSubstr("its uSIDs end at"));
 }
 
-TEST(FabricFile, BaseRttOfTheReferenceNetwork) {
+TEST(FabricFile, base_rtt_of_the_reference_network) {
   // 9,348 ns at 100 Gb/s, 8,337 ns at 400 Gb/s and 8,169 ns at 800 Gb/s for frames of the reference's size.
   EXPECT_NEAR(static_cast<double>(load_fabric("reference64").base_rtt()) / 1e3, 9348, 10);
   EXPECT_NEAR(static_cast<double>(load_fabric("reference64_400g").base_rtt()) / 1e3, 8337, 10);

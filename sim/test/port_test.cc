@@ -63,7 +63,7 @@ class PortTest : public testing::Test {
   std::unique_ptr<Port> port_;
 };
 
-TEST_F(PortTest, SerialisesAndPropagates) {
+TEST_F(PortTest, serialises_and_propagates) {
   Port& port = make({});
   run([&] {
     for (int i = 0; i < 3; ++i) port.enqueue(packet());
@@ -73,7 +73,7 @@ TEST_F(PortTest, SerialisesAndPropagates) {
   EXPECT_EQ(pool_.live(), 0);
 }
 
-TEST_F(PortTest, ControlPassesWaitingData) {
+TEST_F(PortTest, control_passes_waiting_data) {
   Port& port = make({});
   run([&] {
     for (int i = 0; i < 3; ++i) port.enqueue(packet());
@@ -82,7 +82,7 @@ TEST_F(PortTest, ControlPassesWaitingData) {
   EXPECT_EQ(sink_.arrivals[1].tc, TrafficClass::kControl);
 }
 
-TEST_F(PortTest, TrimsBeyondItsLimitAndSaysWhereItHappened) {
+TEST_F(PortTest, trims_beyond_its_limit_and_says_where_it_happened) {
   QueueConfig q;
   q.trimming = true;
   q.last_hop = true;
@@ -102,7 +102,7 @@ TEST_F(PortTest, TrimsBeyondItsLimitAndSaysWhereItHappened) {
     }
 }
 
-TEST_F(PortTest, DropsWhatMayNotBeTrimmedBeyondTheDropLimit) {
+TEST_F(PortTest, drops_what_may_not_be_trimmed_beyond_the_drop_limit) {
   QueueConfig q;
   q.trimming = true;
   q.data_limit = 2 * kBytes;
@@ -115,7 +115,7 @@ TEST_F(PortTest, DropsWhatMayNotBeTrimmedBeyondTheDropLimit) {
   EXPECT_EQ(port.counters().queue_drops, 2u);
 }
 
-TEST_F(PortTest, MarksAtDequeueByTheQueueThatIsLeftBehind) {
+TEST_F(PortTest, marks_at_dequeue_by_the_queue_that_is_left_behind) {
   QueueConfig q;
   q.ecn_min = q.ecn_max = 2 * kBytes;
   Port& port = make(q);
@@ -128,7 +128,7 @@ TEST_F(PortTest, MarksAtDequeueByTheQueueThatIsLeftBehind) {
   EXPECT_EQ(marked, (std::vector<bool>{false, true, true, false, false, false}));
 }
 
-TEST_F(PortTest, ALinkThatGoesDownLosesWhatIsOnItAndTakesNothing) {
+TEST_F(PortTest, a_link_that_goes_down_loses_what_is_on_it_and_takes_nothing) {
   Port& port = make({});
   run([&] {
     for (int i = 0; i < 4; ++i) port.enqueue(packet());
@@ -143,7 +143,7 @@ TEST_F(PortTest, ALinkThatGoesDownLosesWhatIsOnItAndTakesNothing) {
 }
 
 // 100 ns a packet on the line, 1 us on the wire, then 300 ns inside the switch.
-TEST_F(PortTest, ASwitchKeepsWhatItHasReceivedWhenItsLinkGoesDown) {
+TEST_F(PortTest, a_switch_keeps_what_it_has_received_when_its_link_goes_down) {
   Port& port = make({});
   port.connect(&sink_, 0, 300 * kPsPerNs);
   run([&] {
@@ -162,7 +162,7 @@ TEST_F(PortTest, ASwitchKeepsWhatItHasReceivedWhenItsLinkGoesDown) {
   EXPECT_EQ(pool_.live(), 0);
 }
 
-TEST_F(PortTest, PauseHoldsDataButNotControl) {
+TEST_F(PortTest, pause_holds_data_but_not_control) {
   Port& port = make({});
   run([&] {
     port.set_paused(true);
@@ -175,7 +175,7 @@ TEST_F(PortTest, PauseHoldsDataButNotControl) {
   EXPECT_GE(sink_.arrivals[1].at, 10 * kPsPerUs);
 }
 
-TEST_F(PortTest, LossTakesItsShare) {
+TEST_F(PortTest, loss_takes_its_share) {
   Port& port = make({});
   port.set_loss(0.1);
   run([&] {

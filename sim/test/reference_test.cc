@@ -42,20 +42,20 @@ class Reference : public testing::TestWithParam<Rate> {
   RunResult run(const std::string& workloads, int seed = 1) const { return run_on(GetParam().fabric, workloads, seed); }
 };
 
-TEST_P(Reference, SingleFlow) {
+TEST_P(Reference, single_flow) {
   const Rate& r = GetParam();
   expect_within(tail(run("{kind: flow, name: main, src: 0, dst: 63, bytes: 2MB}")), r.flow2, r.flow2, 0.03);
   expect_within(tail(run("{kind: flow, name: main, src: 0, dst: 63, bytes: 16MB}")), r.flow16, r.flow16, 0.03);
 }
 
-TEST_P(Reference, PermutationTail) {
+TEST_P(Reference, permutation_tail) {
   std::vector<double> tails;
   for (int seed = 1; seed <= 3; ++seed) tails.push_back(tail(run("{kind: permutation, name: main, bytes: 2MB}", seed)));
   std::sort(tails.begin(), tails.end());
   expect_within(tails[1], GetParam().perm_median, GetParam().perm_median, 0.05);
 }
 
-TEST_P(Reference, IncastOfSevenWithAVictim) {
+TEST_P(Reference, incast_of_seven_with_a_victim) {
   const Rate& r = GetParam();
   const RunResult result =
       run("{kind: incast, name: main, dst: 0, nics: 8-63, senders: 7, bytes: 2MB}, {kind: flow, name: victim, src: 62, "
@@ -65,7 +65,7 @@ TEST_P(Reference, IncastOfSevenWithAVictim) {
   expect_within(result.summary["counters"]["tx_nacks"].get<double>(), r.nacks_low, r.nacks_high, 0.05);
 }
 
-TEST_P(Reference, LongIncastOfSeven) {
+TEST_P(Reference, long_incast_of_seven) {
   const Rate& r = GetParam();
   const RunResult result = run("{kind: incast, name: main, dst: 0, nics: 8-63, senders: 7, bytes: 16MB}");
   expect_within(tail(result), r.incast16_low, r.incast16_high, 0.03);
@@ -88,7 +88,7 @@ void PrintTo(const Incast& i, std::ostream* out) {
 }
 class ReferenceIncast : public testing::TestWithParam<Incast> {};
 
-TEST_P(ReferenceIncast, Tail) {
+TEST_P(ReferenceIncast, tail) {
   const Incast& i = GetParam();
   const std::string workload = "{kind: incast, name: main, dst: 0, nics: 8-63, senders: " + std::to_string(i.senders) +
                                ", bytes: " + i.bytes + "}";

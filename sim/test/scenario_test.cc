@@ -27,7 +27,7 @@ limit: 20ms
 measure: {interval: 2us, windows: {all: [1us, 20us]}}
 )";
 
-TEST_F(ScenarioTest, RefusesWhatItDoesNotKnowByFileAndLine) {
+TEST_F(ScenarioTest, refuses_what_it_does_not_know_by_file_and_line) {
   EXPECT_THAT(error_of("fabric: tiny\nworkloads:\n  - {kind: flow, byts: 3}\n"),
               HasSubstr("s.yaml:3: unknown key 'byts' in 'workload', did you mean 'bytes'?"));
   EXPECT_THAT(error_of("fabric: tiny\nworkloads:\n  - {kind: storm}\n"), HasSubstr("value is 'storm', allowed: flow"));
@@ -47,7 +47,7 @@ TEST_F(ScenarioTest, RefusesWhatItDoesNotKnowByFileAndLine) {
               HasSubstr("not among the keys of sweep"));
 }
 
-TEST_F(ScenarioTest, RefusesWhatCannotBe) {
+TEST_F(ScenarioTest, refuses_what_cannot_be) {
   const auto workload = [&](const std::string& w) { return error_of("fabric: tiny\nworkloads:\n  - {" + w + "}\n"); };
   const char* const line = "s.yaml:3: ";
   EXPECT_THAT(workload("kind: incast, nics: 0-2, dst: 0, senders: 7"),
@@ -67,7 +67,7 @@ TEST_F(ScenarioTest, RefusesWhatCannotBe) {
   EXPECT_THAT(workload("kind: trace, file: t.csv, bytes: 3"), HasSubstr("unknown key 'bytes'"));
 }
 
-TEST_F(ScenarioTest, RefusesWhatComesAfterTheLimit) {
+TEST_F(ScenarioTest, refuses_what_comes_after_the_limit) {
   const std::string head = "fabric: tiny\nlimit: 10us\nworkloads:\n  - {kind: flow";
   EXPECT_THAT(error_of(head + ", start: 10us}\n"),
               HasSubstr("s.yaml:4: key 'start': value is '10us', allowed: before the limit of 10 us"));
@@ -80,7 +80,7 @@ TEST_F(ScenarioTest, RefusesWhatComesAfterTheLimit) {
   EXPECT_EQ(error_of(head + "}\nmeasure:\n  windows:\n    late: [5us, 10us]\n"), "");
 }
 
-TEST_F(ScenarioTest, RefusesFaultsThatChooseNothing) {
+TEST_F(ScenarioTest, refuses_faults_that_choose_nothing) {
   const auto fault = [&](const std::string& f) {
     return error_of("fabric: tiny\nworkloads: [{kind: flow}]\nfaults:\n  - {kind: down, " + f + "}\n");
   };
@@ -95,7 +95,7 @@ TEST_F(ScenarioTest, RefusesFaultsThatChooseNothing) {
               HasSubstr("'count': value is '2', allowed: a whole number from 1 to 1"));
 }
 
-TEST_F(ScenarioTest, SweepsMultiplyAndCasesChangeSeveralKeys) {
+TEST_F(ScenarioTest, sweeps_multiply_and_cases_change_several_keys) {
   const ScenarioFile f = load(R"(fabric: tiny
 workloads: [{kind: flow, bytes: 1KB}]
 sweep:
@@ -114,7 +114,7 @@ repeat: 2
   EXPECT_EQ(f.points[7].label(), "count 8, b, seed 2");
 }
 
-TEST_F(ScenarioTest, ResolvedFileGivesTheSamePoint) {
+TEST_F(ScenarioTest, resolved_file_gives_the_same_point) {
   const ScenarioFile f =
       load("fabric: tiny\nworkloads: [{kind: flow, bytes: 1KB}]\nsweep: {fabric.ev.count: [2, 8]}\n");
   const ScenarioFile again = load(f.points[1].resolved);
@@ -123,7 +123,7 @@ TEST_F(ScenarioTest, ResolvedFileGivesTheSamePoint) {
   EXPECT_EQ(again.points[0].resolved, f.points[1].resolved);
 }
 
-TEST_F(ScenarioTest, ChecksTakeTheWorstPointAndRatios) {
+TEST_F(ScenarioTest, checks_take_the_worst_point_and_ratios) {
   ScenarioFile f = load(R"(fabric: tiny
 workloads: [{kind: flow}]
 sweep: {transport.qps: [1, 2]}
@@ -157,7 +157,7 @@ faults: [{kind: flap, where: t1, plane: 0, t1: 1, at: 5us, mean_up: 10us, mean_d
 sweep: {transport.qps: [1, 2]}
 )";
 
-TEST_F(ScenarioTest, ABaselineRunsEachPointWithoutItsFaultsToo) {
+TEST_F(ScenarioTest, a_baseline_runs_each_point_without_its_faults_too) {
   const ScenarioFile f = load(std::string(kFlaps) + "repeat: 2\n");
   ASSERT_EQ(f.points.size(), 8u);
   for (size_t i = 0; i < 8; i += 2) {
@@ -176,7 +176,7 @@ TEST_F(ScenarioTest, ABaselineRunsEachPointWithoutItsFaultsToo) {
               HasSubstr("s.yaml:2: key 'baseline': value is 'true', allowed: false where there are no faults"));
 }
 
-TEST_F(ScenarioTest, PointsThatDifferInFaultsAloneShareTheirBaseline) {
+TEST_F(ScenarioTest, points_that_differ_in_faults_alone_share_their_baseline) {
   const ScenarioFile f = load(R"(fabric: tiny
 baseline: true
 workloads: [{kind: ring_all_reduce, name: job, bytes: 800KB}]
@@ -209,7 +209,7 @@ checks:
   EXPECT_EQ(dots, 12u) << "a run without faults counts for each of its points";
 }
 
-TEST_F(ScenarioTest, CurvesOverANumberAreMeansOfTheSeeds) {
+TEST_F(ScenarioTest, curves_over_a_number_are_means_of_the_seeds) {
   const ScenarioFile f = load(
       "fabric: tiny\nrepeat: 3\nworkloads: [{kind: flow, name: job}]\nsweep: {transport.qps: [1, 2, 4], cases: [{name: "
       "a}, {name: b}]}\n");
@@ -238,7 +238,7 @@ checks:
   - {metric: finished, where: {transport.qps: 1}, over: {where: {transport.qps: 2}}, min: 1}
 )";
 
-TEST_F(ScenarioTest, SeveralListsOfCases) {
+TEST_F(ScenarioTest, several_lists_of_cases) {
   const ScenarioFile f = load(kSweep);
   ASSERT_EQ(f.points.size(), 12u);
   EXPECT_EQ(f.points[11].label(), "c, large, qps 2");
@@ -248,7 +248,7 @@ TEST_F(ScenarioTest, SeveralListsOfCases) {
               HasSubstr("key 'cases.size': value is '3', allowed: maps with a name and dotted paths"));
 }
 
-TEST_F(ScenarioTest, OnlySomeOfTheSweptValues) {
+TEST_F(ScenarioTest, only_some_of_the_swept_values) {
   const auto only = [&](const Where& chosen) {
     load(kSweep);
     return load_scenario_file(folder_ + "/s.yaml", {}, chosen);
@@ -275,7 +275,7 @@ TEST_F(ScenarioTest, OnlySomeOfTheSweptValues) {
   EXPECT_EQ(why({{"case", "a"}}), "--only case=a: 'case' is not among the keys of sweep");
 }
 
-TEST_F(ScenarioTest, ChecksMeanTheRunsWithFaultsAndCompareWithTheirBaseline) {
+TEST_F(ScenarioTest, checks_mean_the_runs_with_faults_and_compare_with_their_baseline) {
   const std::string checks = R"(checks:
   - {metric: jobs.job.bytes, max: 20}
   - {metric: jobs.job.bytes, over: {baseline: true}, min: 2, max: 2}
@@ -300,7 +300,7 @@ TEST_F(ScenarioTest, ChecksMeanTheRunsWithFaultsAndCompareWithTheirBaseline) {
               HasSubstr("allowed: false where `where` chooses the points"));
 }
 
-TEST_F(ScenarioTest, RefusesChecksOfMetricsThatDoNotExist) {
+TEST_F(ScenarioTest, refuses_checks_of_metrics_that_do_not_exist) {
   const auto why = [&](const std::string& check) {
     try {
       check_metrics(load(std::string(kSmall) + "checks:\n  - {min: 1, " + check + "}\n"));
@@ -325,7 +325,7 @@ TEST_F(ScenarioTest, RefusesChecksOfMetricsThatDoNotExist) {
 }
 
 // Every number of a run's summary may be checked.
-TEST_F(ScenarioTest, EveryNumberOfASummaryIsAMetric) {
+TEST_F(ScenarioTest, every_number_of_a_summary_is_a_metric) {
   for (const char* kind : {"mrc", "roce"}) {
     const ScenarioFile f = load(std::string(kSmall) + "transport: {kind: " + kind + "}\n");
     const Json flat = run_scenario(f.points[0].spec).summary.flatten();
@@ -341,7 +341,7 @@ TEST_F(ScenarioTest, EveryNumberOfASummaryIsAMetric) {
 }
 
 // All output, byte for byte, for both transports; another seed gives other output.
-TEST_F(ScenarioTest, SameSeedSameBytes) {
+TEST_F(ScenarioTest, same_seed_same_bytes) {
   for (const char* kind : {"mrc", "roce"}) {
     const auto run_once = [&](const std::string& seed) {
       const ScenarioFile f = load(std::string(kSmall) + "transport: {kind: " + kind + "}\nseed: " + seed + "\n");
@@ -368,7 +368,7 @@ TEST_F(ScenarioTest, SameSeedSameBytes) {
 }
 
 // What arrives again is no goodput, and takes none away from what came before: sums over time only rise.
-TEST_F(ScenarioTest, GoodputNeverFalls) {
+TEST_F(ScenarioTest, goodput_never_falls) {
   const ScenarioFile f = load(R"(name: duplicates
 fabric: tiny
 workloads: [{kind: flow, name: main, src: 0, dst: 7, bytes: 2MB, depth: 1}]
@@ -387,7 +387,7 @@ measure: {interval: 1us}
   EXPECT_NEAR(bytes, 2e6, 4) << "and an immediate";
 }
 
-TEST_F(ScenarioTest, ReportsNeedNoNetworkAndNoScript) {
+TEST_F(ScenarioTest, reports_need_no_network_and_no_script) {
   const ScenarioFile f = load(kSmall);
   const RunResult r = run_scenario(f.points[0].spec);
   const std::string html = run_report(f.points[0].spec, "x", r);
@@ -397,7 +397,7 @@ TEST_F(ScenarioTest, ReportsNeedNoNetworkAndNoScript) {
   EXPECT_THAT(html, testing::Not(HasSubstr("src=")));
 }
 
-TEST_F(ScenarioTest, AReportHasNoHeadingWithNothingBelow) {
+TEST_F(ScenarioTest, a_report_has_no_heading_with_nothing_below) {
   const std::string scenario = "fabric: tiny\nworkloads: [{kind: permutation, shift: 4, bytes: 20KB";
   for (const char* until : {"", ", until: 30us"}) {
     const ScenarioFile f = load(scenario + until + "}]\n");
@@ -406,7 +406,7 @@ TEST_F(ScenarioTest, AReportHasNoHeadingWithNothingBelow) {
   }
 }
 
-TEST(Chart, ManyMarksAreNumberedWithALegend) {
+TEST(Chart, many_marks_are_numbered_with_a_legend) {
   Chart c;
   c.curves = {{"a", {{0, 1}, {100, 2}}}};
   for (int i = 1; i <= 4; ++i) c.marks.push_back({i, "fault " + std::to_string(i)});
@@ -425,7 +425,7 @@ TEST(Chart, ManyMarksAreNumberedWithALegend) {
   EXPECT_THAT(svg, testing::Not(HasSubstr(">4</text>"))) << "would lie on 3";
 }
 
-TEST(Chart, AxesHaveTheUnitThatFits) {
+TEST(Chart, axes_have_the_unit_that_fits) {
   const auto chart = [](double x, double y) {
     Chart c;
     c.x_label = "time, us";

@@ -30,7 +30,7 @@ TEST(SelectiveRepeat, packets_missing_below_a_held_one_are_retransmitted_once) {
   EXPECT_EQ(s.lost(), std::nullopt);
 }
 
-TEST(SelectiveRepeat, TheTimeoutCountsAllThatIsNotHeldAsLost) {
+TEST(SelectiveRepeat, the_timeout_counts_all_that_is_not_held_as_lost) {
   SelectiveRepeat s = sent(4);
   s.on_held(1);
   s.on_sent(0);
@@ -72,7 +72,7 @@ Json counters_of(const std::string& recovery) {
   return r.summary["counters"];
 }
 
-TEST(SelectiveRepeat, SendsAgainWhatWasLostAndLittleElse) {
+TEST(SelectiveRepeat, sends_again_what_was_lost_and_little_else) {
   const Json selective = counters_of("selective"), back = counters_of("go_back_n");
   const auto lost = selective["tx_data"].get<int>() - selective["rx_data"].get<int>();
   EXPECT_GE(lost, 3) << "the link loses 1 % of 977 packets";

@@ -15,7 +15,7 @@ double share(const std::string& yaml, const char* window) {
 }
 
 // Headers leave 0.958. Reached: 0.946; by random laps over all planes 0.883.
-TEST(Spraying, ToTheNextRackWithEveryLinkLoaded) {
+TEST(Spraying, to_the_next_rack_with_every_link_loaded) {
   EXPECT_GE(share(R"(fabric: {base: planes8x512, t0: 2}
 transport: {sack_bytes: 64KiB}
 workloads: [{kind: send_recv, name: main, shift: 32, bytes: 1MB, depth: 4, until: 120us}]
@@ -27,7 +27,7 @@ measure: {interval: 20us, windows: {steady: [60us, 120us]}}
 }
 
 // One of 32 T1s is down: 0.928 is left. Reached: 0.910; by random laps 0.837, by a fixed order without loads 0.813.
-TEST(Spraying, ASlowPlaneDoesNotSlowTheOthers) {
+TEST(Spraying, a_slow_plane_does_not_slow_the_others) {
   EXPECT_GE(
       share(R"(fabric: {base: cluster64, name: planes8x16, planes: 8, t0: 4, t1: 4, nics_per_t0: 4, ev: {count: 128}}
 workloads: [{kind: permutation, name: main, shift: 4, bytes: 1MB, depth: 8, until: 500us}]
@@ -41,7 +41,7 @@ measure: {interval: 20us, windows: {during: [200us, 500us]}}
 
 // Of 128 links between T0s and T1s one is dead from the beginning, unknown to all. Lost data packets per QP, published:
 // fewer than 5. Reached: 4.8; with paths left at their second loss and used until then 9.6. [MRC-EVS-4] [MRC-EVS-12]
-TEST(Spraying, AColdStartLosesFewPacketsOnADeadLink) {
+TEST(Spraying, a_cold_start_loses_few_packets_on_a_dead_link) {
   const Source source{"cold start"};
   const RunResult r = run_scenario(read_scenario(load_yaml(source, R"(
 fabric: {base: cluster64, name: planes8x16, planes: 8, t0: 4, t1: 4, nics_per_t0: 4, ev: {count: 128}}
@@ -57,7 +57,7 @@ limit: 4ms
 
 // A tenth of the links is dead, and the QPs connect before the first message, or with it. Lost data packets per QP
 // within the target: 15. [MRC-EVS-14] [MRC-EVS-15]
-TEST(Spraying, LinksThatAreDeadBeforeTheFirstMessageAreKnownFromAnEarlierConnection) {
+TEST(Spraying, links_that_are_dead_before_the_first_message_are_known_from_an_earlier_connection) {
   const Source source{"early connection"};
   const auto lost_per_qp = [&](const std::string& connect) {
     const RunResult r = run_scenario(read_scenario(load_yaml(source, R"(

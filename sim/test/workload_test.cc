@@ -23,7 +23,7 @@ ScenarioSpec scenario(const std::string& workload, const std::string& more = "")
                        ".");
 }
 
-TEST(Workload, RingAllReduceMovesTwiceTheBufferLessAShare) {
+TEST(Workload, ring_all_reduce_moves_twice_the_buffer_less_a_share) {
   const Graph g = build_graph(scenario("{kind: ring_all_reduce, bytes: 800KB}"));
   EXPECT_EQ(g.ops.size(), 8u * 14);
   for (const Op& op : g.ops) {
@@ -36,7 +36,7 @@ TEST(Workload, RingAllReduceMovesTwiceTheBufferLessAShare) {
 }
 
 // The start of every message, when the one before in the ring was received or sent.
-TEST(Workload, ARingGoesOnWhenTheChunkIsReceivedOrWhenItsSenderIsDone) {
+TEST(Workload, a_ring_goes_on_when_the_chunk_is_received_or_when_its_sender_is_done) {
   for (const char* kind : {"ring_all_reduce", "all_gather", "reduce_scatter"})
     for (const bool sent : {false, true}) {
       const RunResult r = run_scenario(
@@ -70,7 +70,7 @@ class TraceFile : public ScenarioFolder {
   }
 };
 
-TEST_F(TraceFile, HasTimesAndDependencies) {
+TEST_F(TraceFile, has_times_and_dependencies) {
   const Graph g = graph(
       "# comment\ntime_us,src,dst,bytes,id,after\r\n0,0,1,1e6,a\n\n1.5,2,1,4096,b,\n2,1,3,0,,a b:sent\n3,4,5,1,c,b:received b\n"
       "4,1,2,3\n",
@@ -89,7 +89,7 @@ TEST_F(TraceFile, HasTimesAndDependencies) {
   EXPECT_EQ(when_sent, (std::vector<bool>{true, false, true}));
 }
 
-TEST_F(TraceFile, RefusesWhatItCannotReadByFileAndLine) {
+TEST_F(TraceFile, refuses_what_it_cannot_read_by_file_and_line) {
   const std::pair<const char*, const char*> cases[] = {
       {"nan,0,1,5", "t.csv:2: key 'time_us': value is 'nan', allowed: microseconds from 0 to 3.6e9"},
       {"inf,0,1,5", "value is 'inf'"},
@@ -119,13 +119,13 @@ TEST_F(TraceFile, RefusesWhatItCannotReadByFileAndLine) {
   EXPECT_THAT(why_not("0,0,1,5,a,b\n0,1,2,5,b,a\n"), testing::HasSubstr("t.csv:1: key 'after': 'b'")) << "a circle";
 }
 
-TEST_F(TraceFile, WithoutAMessageIsRefused) {
+TEST_F(TraceFile, without_a_message_is_refused) {
   for (const char* text :
        {"", "\n\n", "# nothing\n", "time_us,src,dst,bytes\n", "\xEF\xBB\xBFtime_us,src,dst,bytes\r\n"})
     EXPECT_THAT(why_not(text), testing::HasSubstr("t.csv: workload 'trace' sends no message")) << text;
 }
 
-TEST_F(TraceFile, StartsWhatIsDue) {
+TEST_F(TraceFile, starts_what_is_due) {
   write("t.csv", "0,0,1,20000,a\n0,1,2,20000,b,a\n0,2,3,20000,c,a:sent\n200,3,4,20000,d,a\n");
   const RunResult r = run_scenario(load("fabric: tiny\nworkloads: [{kind: trace, file: t.csv}]\n").points[0].spec);
   const std::vector<Op>& ops = r.graph.ops;
@@ -135,7 +135,7 @@ TEST_F(TraceFile, StartsWhatIsDue) {
   EXPECT_TRUE(r.summary["finished"].get<bool>());
 }
 
-TEST(Workload, APermutationHasNoFixedPoint) {
+TEST(Workload, a_permutation_has_no_fixed_point) {
   const Graph g = build_graph(scenario("{kind: permutation, bytes: 1KB}"));
   std::set<uint32_t> sources, destinations;
   for (const Op& op : g.ops) {
@@ -147,7 +147,7 @@ TEST(Workload, APermutationHasNoFixedPoint) {
   EXPECT_EQ(destinations.size(), 8u);
 }
 
-TEST(Workload, EveryKindRunsToItsEnd) {
+TEST(Workload, every_kind_runs_to_its_end) {
   std::set<WorkloadKind> missing;
   for (size_t k = 0; k < std::size(kWorkloadWords); ++k) missing.insert(static_cast<WorkloadKind>(k));
   const std::string trace = testing::TempDir() + "/mrc-sim-trace-" + std::to_string(getpid()) + ".csv";
@@ -175,7 +175,7 @@ TEST(Workload, EveryKindRunsToItsEnd) {
   for (const WorkloadKind kind : missing) ADD_FAILURE() << kWorkloadWords[static_cast<size_t>(kind)] << " does not run";
 }
 
-TEST(Workload, ForwardingByStructuredEvAndByHashArrivesToo) {
+TEST(Workload, forwarding_by_structured_ev_and_by_hash_arrives_too) {
   for (const char* forwarding : {"stev", "ecmp"}) {
     const Source source{"w.yaml"};
     const ScenarioSpec s =
@@ -189,7 +189,7 @@ TEST(Workload, ForwardingByStructuredEvAndByHashArrivesToo) {
 }
 
 // Every kind of fault, one after the other, on a fabric that stays connected: everything arrives in the end.
-TEST(Faults, EveryKindIsSurvived) {
+TEST(Faults, every_kind_is_survived) {
   for (const char* fault :
        {"{kind: down, where: spine_link, plane: 0, at: 20us, for: 40us}",
         "{kind: down, where: t1, plane: 1, t1: 0, at: 20us}",

@@ -2,7 +2,7 @@
 
 usage: names_test.py SOURCE_DIR
 CONTRIBUTING, "Style", has the rules. Only what a source declares or uses is looked at: comments and texts are those of
-prose_test.py. CamelCase and snake_case are read as words, so that `ControlPacketsHaveNoBody` names no `nobody`.
+prose_test.py. A name is read as words, so that `control_packets_have_no_body` names no `nobody`.
 """
 import os
 import re
@@ -25,7 +25,10 @@ def words_of(name):
 
 def about_test(name):
     """Why this is no name for a test, or None. `function__case` names the function before the case."""
-    words = words_of(name.split("__")[-1])
+    case = name.split("__")[-1]
+    words = words_of(case)
+    if case[:1].isupper():
+        return "write a sentence in snake_case"
     if words and words[0] in HEADLESS:
         return "name the user, process, packet or component that the test is about"
     if any(first in ("those", "all") and second in ("who", "whom") for first, second in zip(words, words[1:])):
@@ -62,16 +65,16 @@ def complaints(path, lines):
 def self_test():
     """Each rule must be able to fail, and must not see what is no such name."""
     bad = {
-        "a_test.cc": ["TEST(A, WhoLeavesSendsAnAck) {", "TEST_F(A, f__nobody_waits) {", "TEST_P(A, AStrangerIsDropped) {",
-                      "TEST(A, WhatIsLostIsRetransmitted) {", "TEST(A, f__what_is_refused) {", "TEST(A, reaches_those_who_wait) {",
-                      "TYPED_TEST(A, wakes_whoever_sleeps) {", "TEST(A, EveryoneIsServed) {", "  bool heard_of_it;", "constexpr int kMostPackets = 4, kLeast = 1;"],
+        "a_test.cc": ["TEST(A, who_leaves_sends_an_ack) {", "TEST_F(A, f__nobody_waits) {", "TEST_P(A, a_stranger_is_dropped) {",
+                      "TEST(A, what_is_lost_is_retransmitted) {", "TEST(A, LostPacketsAreRetransmitted) {", "TEST(A, f__what_is_refused) {", "TEST(A, reaches_those_who_wait) {",
+                      "TYPED_TEST(A, wakes_whoever_sleeps) {", "TEST(A, everyone_is_served) {", "  bool heard_of_it;", "constexpr int kMostPackets = 4, kLeast = 1;"],
         "b.h": ["  Duration probe_patience() const;", "  int told_ = 0;", "void throw_stranger();", "uint64_t take_untold_losses();"],
         "c.py": ["def test_somebody_connects():", "def test_a_name_of_someone_else():", "    def test_who_sends(self):",
                  "def test_what_is_missing():"],
     }
-    expected = {"a_test.cc": 11, "b.h": 4, "c.py": 4}
+    expected = {"a_test.cc": 12, "b.h": 4, "c.py": 4}
     good = {
-        "a_test.cc": ["TEST(A, ControlPacketsHaveNoBody) {", "TEST(A, a_sender_whose_peer_has_gone_fails) {", "TEST(A, f__keeps_what_was_sent) {", '  log("nobody was heard");',
+        "a_test.cc": ["TEST(A, control_packets_have_no_body) {", "TEST(A, a_sender_whose_peer_has_gone_fails) {", "TEST(A, f__keeps_what_was_sent) {", '  log("nobody was heard");',
                       "  // kMostX, heard", "constexpr int kMostlyIdle = 1;"],
         "b.h": ["  bool told = false;", "int most_recent;"],
         "c.py": ['    say("nobody")', "def whoever():"],

@@ -222,7 +222,7 @@ void whole_life(Placement placement) {
 
 constexpr Placement kPlacements[] = {Placement::kArrival, Placement::kInOrder};
 
-TEST(AllocFailure, EveryAllocationFailsOnce) {
+TEST(AllocFailure, every_allocation_fails_once) {
   for (const Placement placement : kPlacements) {
     whole_life(placement);  // everything allocated once per process
     for (uint64_t first = 0;; ++first) {
@@ -239,7 +239,7 @@ TEST(AllocFailure, EveryAllocationFailsOnce) {
   }
 }
 
-TEST(AllocFailure, GroupsByBitMask) {
+TEST(AllocFailure, groups_by_bit_mask) {
   for (const Placement placement : kPlacements) {
     whole_life(placement);
     for (uint64_t mask :
@@ -281,18 +281,18 @@ void steady(uint32_t drop, Placement placement = Placement::kArrival) {
   EXPECT_EQ(j.end(1).counters().rx_early > 0, drop != 0 && placement == Placement::kInOrder);
 }
 
-TEST(AllocSteadyState, NoAllocationOnAQuietNetwork) {
+TEST(AllocSteadyState, no_allocation_on_a_quiet_network) {
   set_failures(0, 0);
   steady(0);
 }
 
-TEST(AllocSteadyState, NoAllocationWhilePacketsAreLost) {
+TEST(AllocSteadyState, no_allocation_while_packets_are_lost) {
   set_failures(0, 0);
   steady(101);
 }
 
 // [MRC-RSP-15]
-TEST(AllocSteadyState, NoAllocationWhilePayloadsWaitForLostPackets) {
+TEST(AllocSteadyState, no_allocation_while_payloads_wait_for_lost_packets) {
   set_failures(0, 0);
   steady(101, Placement::kInOrder);
 }

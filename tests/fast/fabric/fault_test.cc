@@ -17,14 +17,14 @@ class Condition : public ::testing::Test {
   const Topology topology_ = two_planes();
 };
 
-TEST_F(Condition, ALinkFallsByItsUpperEnd) {
+TEST_F(Condition, a_link_falls_by_its_upper_end) {
   const Json faults = {{"h0:p1", {{"link", "down"}}}};
   EXPECT_TRUE(of("p1-t0-0:h0", faults).down);
   EXPECT_FALSE(of("h0:p1", faults).down);
   EXPECT_FALSE(of("p1-t0-0:h1", faults).down);
 }
 
-TEST_F(Condition, APortFallsWhereItIsTakenDown) {
+TEST_F(Condition, a_port_falls_where_it_is_taken_down) {
   const Json faults = {{"h0:p1", {{"port", "down"}}}, {"p0-t1-0:t0-1", {{"port", "down"}}}};
   EXPECT_TRUE(of("h0:p1", faults).down);
   EXPECT_FALSE(of("p1-t0-0:h0", faults).down);
@@ -32,14 +32,14 @@ TEST_F(Condition, APortFallsWhereItIsTakenDown) {
   EXPECT_FALSE(of("p0-t0-1:t1-0", faults).down);
 }
 
-TEST_F(Condition, ASwitchFallsWithAllItsPorts) {
+TEST_F(Condition, a_switch_falls_with_all_its_ports) {
   const Json faults = {{"p0-t0-1", {{"switch", "down"}}}};
   EXPECT_TRUE(of("p0-t0-1:h2", faults).down);
   EXPECT_TRUE(of("p0-t0-1:t1-1", faults).down);
   EXPECT_FALSE(of("p0-t1-1:t0-1", faults).down);
 }
 
-TEST_F(Condition, LossHasADirection) {
+TEST_F(Condition, loss_has_a_direction) {
   const auto lossy = [&](const char* direction) {
     return Json{{"p0-t0-0:t1-1", {{"loss", 0.25}, {"direction", direction}}}};
   };
@@ -51,14 +51,14 @@ TEST_F(Condition, LossHasADirection) {
   EXPECT_EQ(of("p0-t1-1:t0-0", lossy("both")).loss, 0.25);
 }
 
-TEST_F(Condition, ARateHoldsInBothDirections) {
+TEST_F(Condition, a_rate_holds_in_both_directions) {
   const Json faults = {{"h3:p0", {{"rate", 1e8}}}};
   EXPECT_EQ(of("h3:p0", faults).rate, 1e8);
   EXPECT_EQ(of("p0-t0-1:h3", faults).rate, 1e8);
   EXPECT_EQ(of("h3:p1", faults).rate, 0);
 }
 
-TEST(Loss, TheClassifierComparesARandomNumber) {
+TEST(Loss, the_classifier_compares_a_random_number) {
   EXPECT_EQ(loss_bytecode(0.5), "4,32 0 0 4294963256,53 1 0 2147483648,6 0 0 2,6 0 0 0");
   EXPECT_EQ(loss_bytecode(1), "4,32 0 0 4294963256,53 1 0 4294967295,6 0 0 2,6 0 0 0");
   EXPECT_EQ(loss_bytecode(0), "4,32 0 0 4294963256,53 1 0 0,6 0 0 2,6 0 0 0");

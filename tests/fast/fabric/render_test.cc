@@ -28,36 +28,36 @@ void expect_golden_file(const std::string& format, const std::string& node) {
   expect_golden(files[0].name, files[0].text);
 }
 
-TEST(Render, LinksAndNamespaces) {
+TEST(Render, links_and_namespaces) {
   expect_golden("links.batch", render_links(two_planes(), "lab-"));
 }
 
-TEST(Render, LinuxT0) {
+TEST(Render, linux_t0) {
   expect_golden_file("linux", "p1-t0-1");
 }
-TEST(Render, LinuxT1) {
+TEST(Render, linux_t1) {
   expect_golden_file("linux", "p0-t1-1");
 }
-TEST(Render, LinuxHost) {
+TEST(Render, linux_host) {
   expect_golden_file("linux", "h2");
 }
-TEST(Render, FrrT0) {
+TEST(Render, frr_t0) {
   expect_golden_file("frr", "p1-t0-1");
 }
-TEST(Render, SonicT0) {
+TEST(Render, sonic_t0) {
   expect_golden_file("sonic", "p1-t0-1");
 }
-TEST(Render, SonicT1) {
+TEST(Render, sonic_t1) {
   expect_golden_file("sonic", "p0-t1-1");
 }
-TEST(Render, HostConfiguration) {
+TEST(Render, host_configuration) {
   expect_golden_file("hosts", "h2");
 }
-TEST(Render, Drawing) {
+TEST(Render, drawing) {
   expect_golden_file("dot", "");
 }
 
-TEST(Render, EveryNodeHasAFileOfItsFormat) {
+TEST(Render, every_node_has_a_file_of_its_format) {
   const Topology topology = two_planes();
   EXPECT_EQ(render_files(topology, "hosts", "").size(), 4u);
   EXPECT_EQ(render_files(topology, "linux", "").size(), 12u);
@@ -66,7 +66,7 @@ TEST(Render, EveryNodeHasAFileOfItsFormat) {
   EXPECT_THAT(error_of([&] { render_files(topology, "frr", "h0"); }), ::testing::HasSubstr("no file"));
 }
 
-TEST(Render, OnePortsCommandsAreAmongAll) {
+TEST(Render, one_ports_commands_are_among_all) {
   // Restored by a fault when a port comes back.
   const NodeConfig node = node_config(two_planes(), {Role::kT0, 0, 0});
   const std::string all = render_ip(node), one = render_ip(node, "t1-1");
@@ -79,7 +79,7 @@ TEST(Render, OnePortsCommandsAreAmongAll) {
   EXPECT_EQ(count, 5);  // the link, its address, its neighbour, the T1's uSID, the NICs that are reached over it
 }
 
-TEST(Render, EcmpUsesAllT1s) {
+TEST(Render, ecmp_uses_every_t1) {
   const NodeConfig node = node_config(two_planes("switch: {forwarding: ecmp}\n"), {Role::kT0, 0, 0});
   EXPECT_THAT(
       render_ip(node),
@@ -87,7 +87,7 @@ TEST(Render, EcmpUsesAllT1s) {
   EXPECT_THAT(render_settings(node), ::testing::Contains(KernelSetting("net/ipv6/fib_multipath_hash_policy", "1")));
 }
 
-TEST(Render, HostsEncapsulateUnlessThatTakesTooManyRoutes) {  // [MRC-SR-26]
+TEST(Render, hosts_encapsulate_unless_that_takes_too_many_routes) {  // [MRC-SR-26]
   const auto host = [](const std::string& nics) {
     return node_config(
         Topology(fabric_of("planes: 1\nt0: 2\nt1: 64\nnics_per_t0: " + nics + "\nnic_link: {rate: 1G}\n")),
@@ -102,14 +102,14 @@ TEST(Render, HostsEncapsulateUnlessThatTakesTooManyRoutes) {  // [MRC-SR-26]
   EXPECT_EQ(render_marks(more), "");
 }
 
-TEST(Render, StructuredEvsAreRefused) {
+TEST(Render, structured_evs_are_refused) {
   EXPECT_THAT(error_of([] {
                 node_config(two_planes("switch: {forwarding: stev}\n"), {Role::kT0, 0, 0});
               }),
               ::testing::HasSubstr("allowed here: srv6, ecmp"));
 }
 
-TEST(Render, QueuesFollowTheRateUnlessTheyAreGiven) {
+TEST(Render, queues_follow_the_rate_unless_they_are_given) {
   const auto queue = [](const std::string& lab) {
     const Topology t(fabric_of("nic_link: {rate: 1G}\nlab: {" + lab + "}\n"));
     return node_config(t, {Role::kHost, 0, 0}).interfaces[0].queue;
@@ -119,7 +119,7 @@ TEST(Render, QueuesFollowTheRateUnlessTheyAreGiven) {
   EXPECT_EQ(queue("queue: 1MiB"), 1048576);
 }
 
-TEST(Render, DscpOfSonicAreTheLibrarysDefaults) {
+TEST(Render, dscp_of_sonic_are_the_librarys_defaults) {
   const std::string settings = read_text(std::string(MRC_SOURCE_DIR) + "/spec/settings.md");
   const DscpPlan dscp;
   const std::pair<const char*, int> all[] = {{"dscp_no_trim", dscp.no_trim},

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Topology, NamesAreTheirOwnInverse) {
+TEST(Topology, names_are_their_own_inverse) {
   const Topology t = two_planes();
   EXPECT_EQ(t.nodes().size(), 13u);
   EXPECT_EQ(t.links().size(), 8u + 8u + 4u);
@@ -35,7 +35,7 @@ TEST(Topology, the_error_for_an_unknown_name_lists_the_known_ones) {
   EXPECT_THAT(error_of([&] { t.link("h0"); }), HasSubstr("NODE:PORT"));
 }
 
-TEST(Topology, MacAddressesAreDistinct) {
+TEST(Topology, mac_addresses_are_distinct) {
   const Topology t(fabric_of(fabric_text("cluster64", 0)));
   std::set<std::string> seen;
   for (const Link& l : t.links())
@@ -43,14 +43,14 @@ TEST(Topology, MacAddressesAreDistinct) {
       EXPECT_TRUE(seen.insert(p->mac).second) << port_name(*p) << " " << p->mac;
 }
 
-TEST(Topology, InterfaceNamesFitTheKernel) {
+TEST(Topology, interface_names_fit_the_kernel) {
   const Topology t(fabric_of("planes: 16\nt0: 30\nt1: 30\nnics_per_t0: 30\nusid: {plane_shift: 12}\n"));
   for (const Link& l : t.links())
     for (const Port* p : {&l.lower, &l.upper}) EXPECT_LE(p->name.size(), 15u);
 }
 
 // As hosts count them: entry n of a plane has label n + 1 and takes T1 n modulo the T1s. [MRC-SR-6]
-TEST(Walk, AnEvIsAPathOnEveryPlane) {
+TEST(Walk, an_ev_is_a_path_on_every_plane) {
   using Paths = std::vector<std::string>;
   const Topology t = two_planes();
   const uint32_t entries = (t.spec().ev.count + t.spec().ev.backups) / t.spec().planes;
@@ -71,7 +71,7 @@ TEST(Walk, AnEvIsAPathOnEveryPlane) {
   EXPECT_THAT(error_of([&] { paths_of_ev(ecmp, "0x0001"); }), HasSubstr("name no path"));
 }
 
-TEST(Walk, EveryPathArrivesOverItsT1) {
+TEST(Walk, every_path_arrives_over_its_t1) {
   const Topology t = two_planes();
   const FabricSpec& f = t.spec();
   for (uint32_t p = 0; p < f.planes; ++p)
@@ -90,7 +90,7 @@ TEST(Walk, EveryPathArrivesOverItsT1) {
         }
 }
 
-TEST(Walk, PlainAddressesArriveOnTheirPlane) {
+TEST(Walk, plain_addresses_arrive_on_their_plane) {
   for (const char* forwarding : {"", "switch: {forwarding: ecmp}\n"}) {
     const Topology t = two_planes(forwarding);
     for (uint32_t p = 0; p < 2; ++p) {
@@ -102,7 +102,7 @@ TEST(Walk, PlainAddressesArriveOnTheirPlane) {
   }
 }
 
-TEST(Walk, SaysWhyAPacketDoesNotArrive) {
+TEST(Walk, says_why_a_packet_does_not_arrive) {
   const Topology t = two_planes();
   const IpAddress unknown_t1 = IpAddress::parse("fcbb:bb00:400:8ff::").value();
   const IpAddress other_block = IpAddress::parse("2001:db8::1").value();
@@ -112,7 +112,7 @@ TEST(Walk, SaysWhyAPacketDoesNotArrive) {
   EXPECT_EQ(walk_packet(t, 0, for_decap).end, "arrived, to be decapsulated");
 }
 
-TEST(Walk, AListThatEndsAtASwitchIsForTheSwitch) {
+TEST(Walk, a_list_that_ends_at_a_switch_is_for_the_switch) {
   const Topology t = two_planes();
   const IpAddress list = IpAddress::parse("fcbb:bb00:400:801::").value();
   const Walk w = walk_packet(t, 0, list);
@@ -120,7 +120,7 @@ TEST(Walk, AListThatEndsAtASwitchIsForTheSwitch) {
   EXPECT_EQ(w.hops.back().node, (NodeId{Role::kT1, 0, 1}));
 }
 
-TEST(Walk, PathsByPlaneAndT1ByEvAndByAddress) {
+TEST(Walk, paths_by_plane_and_t1_by_ev_and_by_address) {
   const Topology t = two_planes();
   EXPECT_EQ(choose_path(t, 0, 3, "1/1").destination.to_string(), "fcbb:bb00:1400:1801:1401:1c03::");
   EXPECT_EQ(choose_path(t, 0, 3, "fd00::5").destination.to_string(), "fd00::5");

@@ -5,7 +5,7 @@
 namespace mrc::mrcd {
 namespace {
 
-TEST(SendBuffer, next__IsWhatWasAddedUntilItIsSent) {
+TEST(SendBuffer, next__is_what_was_added_until_it_is_sent) {
   SendBuffer buffer;
   EXPECT_EQ(buffer.next(), "");
   EXPECT_EQ(buffer.unsent(), 0u);
@@ -22,7 +22,7 @@ TEST(SendBuffer, next__IsWhatWasAddedUntilItIsSent) {
   EXPECT_EQ(buffer.unsent(), 0u);
 }
 
-TEST(SendBuffer, add__LeavesWhatIsBeingSentWhereItIs) {
+TEST(SendBuffer, add__leaves_what_is_being_sent_where_it_is) {
   SendBuffer buffer;
   buffer.add("first");
   const std::string_view sending = buffer.next();
@@ -31,7 +31,7 @@ TEST(SendBuffer, add__LeavesWhatIsBeingSentWhereItIs) {
   EXPECT_EQ(sending, "first");
 }
 
-TEST(SendBuffer, clear_waiting__KeepsWhatIsBeingSent) {
+TEST(SendBuffer, clear_waiting__keeps_what_is_being_sent) {
   SendBuffer buffer;
   buffer.add("first");
   const std::string_view sending = buffer.next();
@@ -43,7 +43,7 @@ TEST(SendBuffer, clear_waiting__KeepsWhatIsBeingSent) {
   EXPECT_EQ(buffer.next(), "");
 }
 
-TEST(SendBuffer, clear__DiscardsAll) {
+TEST(SendBuffer, clear__discards_all) {
   SendBuffer buffer;
   buffer.add("first");
   (void)buffer.next();

@@ -23,13 +23,13 @@ EvSample ev(int plane, const char* state) {
   return e;
 }
 
-TEST(PathEvents, update__NothingWhileAllPlanesStayGood) {
+TEST(PathEvents, update__nothing_while_all_planes_stay_good) {
   PathEvents events;
   EXPECT_FALSE(events.update(sample(0, {ev(1, "GOOD"), ev(2, "GOOD")})));
   EXPECT_FALSE(events.update(sample(0, {ev(1, "GOOD"), ev(2, "GOOD")})));
 }
 
-TEST(PathEvents, update__RetransmissionsOnceEach) {
+TEST(PathEvents, update__retransmissions_once_each) {
   PathEvents events;
   const auto first = events.update(sample(2, {ev(1, "GOOD")}));
   ASSERT_TRUE(first);
@@ -41,7 +41,7 @@ TEST(PathEvents, update__RetransmissionsOnceEach) {
   EXPECT_FALSE(events.update(sample(2, {ev(1, "GOOD")})));
 }
 
-TEST(PathEvents, update__APlaneIsGoodWhileAnyOfItsPathsIs) {
+TEST(PathEvents, update__a_plane_is_good_while_any_of_its_paths_is) {
   PathEvents events;
   EXPECT_FALSE(events.update(sample(0, {ev(1, "ASSUMED_BAD"), ev(1, "GOOD"), ev(2, "GOOD")})));
   const auto failed = events.update(sample(0, {ev(1, "ASSUMED_BAD"), ev(1, "SKIP"), ev(2, "GOOD")}));
@@ -54,14 +54,14 @@ TEST(PathEvents, update__APlaneIsGoodWhileAnyOfItsPathsIs) {
   EXPECT_EQ(returned->good_planes, 6u);
 }
 
-TEST(PathEvents, update__APlaneThatIsOutFromTheStartIsAChange) {
+TEST(PathEvents, update__a_plane_that_is_out_from_the_start_is_a_change) {
   PathEvents events;
   const auto first = events.update(sample(0, {ev(1, "GOOD"), ev(2, "DENIED")}));
   ASSERT_TRUE(first);
   EXPECT_EQ(first->type, kProfilePathChange);
 }
 
-TEST(PathEvents, update__PlanesWithoutABitAreLeftOut) {
+TEST(PathEvents, update__planes_without_a_bit_are_left_out) {
   PathEvents events;
   EXPECT_FALSE(events.update(sample(0, {ev(0, "DENIED"), ev(64, "DENIED"), ev(63, "GOOD")})));
 }

@@ -20,14 +20,14 @@ class PeerMonitorTest : public testing::Test {
   PeerMonitor monitor_{seconds(1), seconds(10)};
 };
 
-TEST_F(PeerMonitorTest, due__AtOnceThenAfterEachInterval) {
+TEST_F(PeerMonitorTest, due__at_once_then_after_each_interval) {
   EXPECT_TRUE(monitor_.due(begin_));
   assess(milliseconds(0));
   EXPECT_FALSE(monitor_.due(begin_ + PeerMonitor::kInterval - milliseconds(1)));
   EXPECT_TRUE(monitor_.due(begin_ + PeerMonitor::kInterval));
 }
 
-TEST_F(PeerMonitorTest, assess__NeedsAKeepaliveAfterSilenceAndOneAtATime) {
+TEST_F(PeerMonitorTest, assess__needs_a_keepalive_after_silence_and_one_at_a_time) {
   EXPECT_EQ(assess(milliseconds(9999)), Verdict::kAlive);
   EXPECT_EQ(assess(seconds(10)), Verdict::kNeedsKeepalive);
   EXPECT_EQ(assess(seconds(11)), Verdict::kNeedsKeepalive) << "none has been posted";
@@ -40,20 +40,20 @@ TEST_F(PeerMonitorTest, assess__NeedsAKeepaliveAfterSilenceAndOneAtATime) {
   EXPECT_EQ(assess(seconds(41)), Verdict::kNeedsKeepalive);
 }
 
-TEST_F(PeerMonitorTest, assess__ACompletionCountsFromTheNextAssessment) {
+TEST_F(PeerMonitorTest, assess__a_completion_counts_from_the_next_assessment) {
   monitor_.note_completion();
   EXPECT_EQ(assess(seconds(12)), Verdict::kAlive);
   EXPECT_EQ(assess(milliseconds(21999)), Verdict::kAlive);
   EXPECT_EQ(assess(seconds(22)), Verdict::kNeedsKeepalive);
 }
 
-TEST_F(PeerMonitorTest, assess__NeverNeedsAKeepaliveWithoutAnInterval) {
+TEST_F(PeerMonitorTest, assess__never_needs_a_keepalive_without_an_interval) {
   PeerMonitor without(seconds(1), seconds(0));
   without.start(begin_);
   EXPECT_EQ(without.assess(begin_ + seconds(100000)), Verdict::kAlive);
 }
 
-TEST_F(PeerMonitorTest, assess__AClosedPeerHasEndedAfterThePeerTimeoutAndIsSentNothing) {
+TEST_F(PeerMonitorTest, assess__a_closed_peer_has_ended_after_the_peer_timeout_and_is_sent_nothing) {
   assess(milliseconds(0));
   monitor_.note_closed(begin_ + seconds(20));
   EXPECT_TRUE(monitor_.closed());
@@ -64,7 +64,7 @@ TEST_F(PeerMonitorTest, assess__AClosedPeerHasEndedAfterThePeerTimeoutAndIsSentN
   EXPECT_EQ(assess(seconds(21)), Verdict::kEnded);
 }
 
-TEST_F(PeerMonitorTest, assess__WithoutAPeerTimeoutEndsAtOnce) {
+TEST_F(PeerMonitorTest, assess__without_a_peer_timeout_ends_at_once) {
   PeerMonitor strict(milliseconds(0), seconds(10));
   strict.start(begin_);
   strict.note_closed(begin_);

@@ -36,7 +36,7 @@ std::string refusal(Options o, uint32_t mtu) {
   return "";
 }
 
-TEST(Datagrams, AreAtMostOnePathMtu) {
+TEST(Datagrams, are_at_most_one_path_mtu) {
   EXPECT_EQ(refusal(datagrams({1, 4096}), 4096), "");
   const std::string text = refusal(datagrams({1, 4097}), 4096);
   EXPECT_NE(text.find("a datagram of 4097 bytes is larger than the path MTU of this device, 4096 bytes"),
@@ -48,13 +48,13 @@ TEST(Datagrams, AreAtMostOnePathMtu) {
   EXPECT_EQ(refusal(reliable, 4096), "");
 }
 
-TEST(Datagrams, AreAsLargeAsTheDeviceCarriesByDefault) {
+TEST(Datagrams, are_as_large_as_the_device_carries_by_default) {
   Options o = datagrams({});
   fit_datagrams(&o, 2048);
   EXPECT_EQ(o.sizes, std::vector<uint64_t>{2048});
 }
 
-TEST(Datagrams, TheServerReceivesTheTransport) {
+TEST(Datagrams, the_server_receives_the_transport) {
   Options server;
   const json sent = json::parse(test_to_json(datagrams({64})).dump());
   test_from_json(sent, &server);
@@ -81,7 +81,7 @@ json entry(const Options& o, const json& client, const json& server) {
   return report.at("sizes").at(0);
 }
 
-TEST(Datagrams, CountWhereTheyArrive) {
+TEST(Datagrams, count_where_they_arrive) {
   const json e = entry(datagrams({1000}), side(1000, 1.0, 0, 0), side(0, 0, 800, 2.0));
   EXPECT_EQ(e.at("sent"), 1000);
   EXPECT_EQ(e.at("messages"), 800);
@@ -91,7 +91,7 @@ TEST(Datagrams, CountWhereTheyArrive) {
   EXPECT_DOUBLE_EQ(e.at("seconds"), 2);
 }
 
-TEST(Datagrams, CountInBothDirections) {
+TEST(Datagrams, count_in_both_directions) {
   Options o = datagrams({1000});
   o.bidirectional = true;
   const json e = entry(o, side(100, 1.0, 180, 1.0), side(200, 1.0, 90, 1.0));
@@ -99,11 +99,11 @@ TEST(Datagrams, CountInBothDirections) {
   EXPECT_EQ(e.at("messages"), 270);
 }
 
-TEST(Datagrams, DuplicatedByTheNetworkAreNotLost) {
+TEST(Datagrams, duplicated_by_the_network_are_not_lost) {
   EXPECT_EQ(entry(datagrams({1000}), side(10, 1, 0, 0), side(0, 0, 12, 1)).at("lost"), 0);
 }
 
-TEST(Datagrams, ReliableMessagesCountAtTheSender) {
+TEST(Datagrams, reliable_messages_count_at_the_sender) {
   Options o = datagrams({1000});
   o.transport = Transport::kMrc;
   o.op = Op::kWrite;
@@ -124,13 +124,13 @@ std::string printed_size(const json& report) {
   return all;
 }
 
-TEST(Datagrams, LostOnesArePrinted) {
+TEST(Datagrams, lost_ones_are_printed) {
   const Options o = datagrams({1000});
   const json e = entry(o, side(1000, 1.0, 0, 0), side(0, 0, 800, 1.0));
   EXPECT_NE(printed_size({{"sizes", {e}}}).find("800 messages right, 200 of 1000 lost\n"), std::string::npos);
 }
 
-TEST(Datagrams, LostRoundsAreThoseOfBothDirections) {
+TEST(Datagrams, lost_rounds_are_those_of_both_directions) {
   const Options o = datagrams({1000}, perf::Test::kLatency);
   const json figures{{"samples", 90},  {"min_us", 1.0}, {"p50_us", 1.0},  {"p90_us", 1.0},  {"p99_us", 1.0},
                      {"p999_us", 1.0}, {"max_us", 1.0}, {"mean_us", 1.0}, {"seconds", 1.0}, {"cpu_s", 1.0}};

@@ -30,7 +30,7 @@ json receiver(uint64_t overflow = 0) {
                                                                    {"driver.rx_overflow", overflow}}));
 }
 
-TEST(Losses, AreOfTheRunAndOfTheKindThatTheReceiverKnows) {
+TEST(Losses, are_of_the_run_and_of_the_kind_that_the_receiver_knows) {
   const Losses l = losses_between(sender(), receiver());
   EXPECT_EQ(l.sent, 100000u);
   EXPECT_EQ(l.again, 100u);
@@ -42,7 +42,7 @@ TEST(Losses, AreOfTheRunAndOfTheKindThatTheReceiverKnows) {
 }
 
 // The rest is 63 packets.
-TEST(Losses, OfASocketAreMergedPacketsThatCountAsOne) {
+TEST(Losses, of_a_socket_are_merged_packets_that_count_as_one) {
   const Losses l = losses_between(sender(), receiver(1));
   EXPECT_EQ(l.overflowed, 63u);
   EXPECT_EQ(l.in_network(), 0u);
@@ -53,7 +53,7 @@ TEST(Losses, OfASocketAreMergedPacketsThatCountAsOne) {
 }
 
 // Control packets count as corrupted, too: more reasons than retransmissions.
-TEST(Losses, OfTheNetworkAreNeverBelowZero) {
+TEST(Losses, of_the_network_are_never_below_zero) {
   Losses l;
   l.again = 3;
   l.corrupted = 3;
@@ -70,7 +70,7 @@ TEST(Losses, duplicates_made_by_the_network_are_no_retransmissions) {
   EXPECT_EQ(losses_between(sender(), receiver_of_many).needlessly, 100u);
 }
 
-TEST(Losses, NameTheDirectionThatCarriedPackets) {
+TEST(Losses, name_the_direction_that_carried_packets) {
   json report;
   add_losses(&report, true, sender(), receiver());
   ASSERT_EQ(report["losses"].size(), 1u);
@@ -95,7 +95,7 @@ std::string printed(const json& report) {
   return all;
 }
 
-TEST(Losses, OfASocketAreAnUpperBoundInTheText) {
+TEST(Losses, of_a_socket_are_an_upper_bound_in_the_text) {
   json report;
   add_losses(&report, true, sender(), receiver(1));
   EXPECT_EQ(report["losses"][0]["overflowed"], 63);
@@ -106,7 +106,7 @@ TEST(Losses, OfASocketAreAnUpperBoundInTheText) {
   EXPECT_EQ(printed(report).find("up to"), std::string::npos);
 }
 
-TEST(Losses, AnAnswerWithoutCountersIsRefused) {
+TEST(Losses, an_answer_without_counters_is_refused) {
   json report;
   EXPECT_THROW(add_losses(&report, true, sender(), json::object()), json::exception);
   EXPECT_THROW(losses_between(sender(), json{{"duplicates", "many"}}), json::exception);

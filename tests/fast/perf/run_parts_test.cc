@@ -38,7 +38,7 @@ class ChunkScheduleTest : public testing::Test {
 
 using Qps = std::vector<uint32_t>;
 
-TEST_F(ChunkScheduleTest, round__UntilTheWindowsAreFull) {
+TEST_F(ChunkScheduleTest, round__until_the_windows_are_full) {
   ChunkSchedule schedule(options_, plan_);
   EXPECT_EQ(round(&schedule), (Qps{0, 1, 2}));
   EXPECT_EQ(round(&schedule), (Qps{0, 1, 2}));
@@ -50,7 +50,7 @@ TEST_F(ChunkScheduleTest, round__UntilTheWindowsAreFull) {
   EXPECT_FALSE(schedule.all_posted());
 }
 
-TEST_F(ChunkScheduleTest, round__EndsWithThePartOfEachQueuePair) {
+TEST_F(ChunkScheduleTest, round__ends_with_the_part_of_each_queue_pair) {
   options_.iters = 9;  // three chunks of four
   ChunkSchedule schedule(options_, plan_);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(round(&schedule), (Qps{0, 1, 2}));
@@ -62,14 +62,14 @@ TEST_F(ChunkScheduleTest, round__EndsWithThePartOfEachQueuePair) {
   EXPECT_EQ(round(&schedule), Qps());
 }
 
-TEST_F(ChunkScheduleTest, round__PassesOverTheOneThatMayNotPost) {
+TEST_F(ChunkScheduleTest, round__passes_over_the_one_that_may_not_post) {
   ChunkSchedule schedule(options_, plan_);
   blocked_ = 1;
   EXPECT_EQ(round(&schedule), (Qps{0, 2}));
   EXPECT_EQ(schedule.posted(1), 0u);
 }
 
-TEST_F(ChunkScheduleTest, round__LooksAtAFewAndGoesOnBehindThem) {
+TEST_F(ChunkScheduleTest, round__looks_at_a_few_and_goes_on_behind_them) {
   options_.qps = 100;
   ChunkSchedule schedule(options_, plan_);
   const Qps first = round(&schedule), second = round(&schedule);
@@ -80,7 +80,7 @@ TEST_F(ChunkScheduleTest, round__LooksAtAFewAndGoesOnBehindThem) {
   EXPECT_EQ(second.back(), 27u);
 }
 
-TEST(RunTime, check__StopsAtTheDeadline) {
+TEST(RunTime, check__stops_at_the_deadline) {
   RunTime time;
   time.start(kBegin, 1.5);
   EXPECT_TRUE(time.limited());
@@ -96,7 +96,7 @@ TEST(RunTime, check__StopsAtTheDeadline) {
   EXPECT_TRUE(time.stopped());
 }
 
-TEST(Drain, overdue__FromOneCompletionToTheNextAndInAll) {
+TEST(Drain, overdue__from_one_completion_to_the_next_and_in_all) {
   Drain drain;
   EXPECT_FALSE(drain.overdue(kBegin, 7, true));
   EXPECT_FALSE(drain.overdue(kBegin + Drain::kStall, 7, true));
@@ -109,7 +109,7 @@ TEST(Drain, overdue__FromOneCompletionToTheNextAndInAll) {
   EXPECT_FALSE(drain.overdue(kBegin + Drain::kLimit + 2ms, 11, true));
 }
 
-TEST(Drain, overdue__OneThatOnlyReceivesWaitsLonger) {
+TEST(Drain, overdue__one_that_only_receives_waits_longer) {
   Drain drain;
   EXPECT_FALSE(drain.overdue(kBegin, 0, false));
   EXPECT_FALSE(drain.overdue(kBegin + Drain::kLimit + Drain::kStall, 0, false));
@@ -123,7 +123,7 @@ Snapshot counted(uint64_t retransmits, uint64_t sent) {
   return stats;
 }
 
-TEST(ReportInterval, counts__SinceTheLastLine) {
+TEST(ReportInterval, counts__since_the_last_line) {
   ReportInterval interval;
   interval.start(kBegin, 1s, counted(5, 1000));
   EXPECT_FALSE(interval.due(kBegin + 999ms));
@@ -139,14 +139,14 @@ TEST(ReportInterval, counts__SinceTheLastLine) {
   EXPECT_EQ(interval.bytes(1000), 700u);
 }
 
-TEST(ReportInterval, advance__LeavesOutLinesThatItIsTooLateFor) {
+TEST(ReportInterval, advance__leaves_out_lines_that_it_is_too_late_for) {
   ReportInterval interval;
   interval.start(kBegin, 100ms, {});
   interval.advance(kBegin + 350ms, {}, 0);
   EXPECT_EQ(interval.next(), kBegin + 400ms);
 }
 
-TEST(ReportInterval, start__WithoutALengthIsNeverDue) {
+TEST(ReportInterval, start__without_a_length_is_never_due) {
   ReportInterval interval;
   interval.start(kBegin, 0ms, {});
   EXPECT_FALSE(interval.due(kBegin + 1000000s));

@@ -12,7 +12,7 @@ struct Refused {
 class Remote : public testing::TestWithParam<Refused> {};
 
 // [MRC-RETH-3], [MRC-AETH-1]: NAK 0x62. What was posted before succeeds, what was posted after is flushed in order.
-TEST_P(Remote, RefusedByTheResponder) {
+TEST_P(Remote, refused_by_the_responder) {
   Pair p;
   std::vector<uint8_t> closed(4096, kFill);
   const Key closed_key = p.fabric.register_memory(1, closed, kAccessLocalWrite);
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Remote,
                          [](const auto& i) { return std::string(i.param.name); });
 
 // [MRC-RETH-3]: the last byte of a region may be written, the one behind it not.
-TEST(Access, TheLastByteOfARegionIsInside) {
+TEST(Access, the_last_byte_of_a_region_is_inside) {
   Pair p;
   ASSERT_EQ(p.write(1, p.target.size() - 100, 100), PostResult::kOk);
   ASSERT_TRUE(p.until_sends(1));
@@ -67,7 +67,7 @@ TEST(Access, TheLastByteOfARegionIsInside) {
 }
 
 // [MRC-RETH-3]: a message that leaves the region midway is refused, however many of its packets fit.
-TEST(Access, AMessageThatLeavesTheRegionFails) {
+TEST(Access, a_message_that_leaves_the_region_fails) {
   Pair p;
   const size_t at = p.target.size() - 20000;
   ASSERT_EQ(p.fabric.write(0, p.link.qa, 1, p.source.data(), 20001, p.lkey, p.target.data() + at, p.rkey),
@@ -78,7 +78,7 @@ TEST(Access, AMessageThatLeavesTheRegionFails) {
 }
 
 // A key that was deregistered while the QP lives is refused like one that never was.
-TEST(Access, ARemovedKeyIsRefused) {
+TEST(Access, a_removed_key_is_refused) {
   Pair p;
   ASSERT_EQ(p.write(1, 0, 100), PostResult::kOk);
   ASSERT_TRUE(p.until_sends(1));
@@ -90,7 +90,7 @@ TEST(Access, ARemovedKeyIsRefused) {
 }
 
 // A bad local key or range ends the QP with a protection error; what is before it succeeds.
-TEST(Access, BadLocalKeyIsALocalProtectionError) {
+TEST(Access, bad_local_key_is_a_local_protection_error) {
   for (int kind : {0, 1}) {
     Pair p;
     ASSERT_EQ(p.write(1, 0, 5000), PostResult::kOk);

@@ -20,7 +20,7 @@ bool full_packet(int node, int, const wire::Flow&, const std::vector<uint8_t>& b
 class Budget : public testing::TestWithParam<int> {};
 
 // [MRC-LOSS-5]: probes are answered all the time, and the QP fails all the same within a few times its budget.
-TEST_P(Budget, RunsOutWhereProbesPassAndDataDoesNot) {
+TEST_P(Budget, runs_out_where_probes_pass_and_data_does_not) {
   const auto timeout = static_cast<uint8_t>(GetParam());
   Pair p({}, short_budget(timeout));
   p.fabric.net().set_filter(full_packet);
@@ -35,7 +35,7 @@ TEST_P(Budget, RunsOutWhereProbesPassAndDataDoesNot) {
 INSTANTIATE_TEST_SUITE_P(Timeouts, Budget, testing::Values(10, 15, 16, 18));
 
 // [MRC-LOSS-3]: the same budget where nothing passes at all.
-TEST(Budget, RunsOutInSilence) {
+TEST(Budget, runs_out_in_silence) {
   Pair p({}, short_budget(10));
   p.fabric.net().add_outage({-1, -1, p.fabric.now(), Instant::never()});
   ASSERT_EQ(p.write(1, 0, 100), PostResult::kOk);
@@ -46,7 +46,7 @@ TEST(Budget, RunsOutInSilence) {
 // The default is two minutes: a peer that is stopped for 90 s, by a debugger or for a snapshot, does not fail its queue
 // pairs. With many packets out at different times, which expire one by one, and with one that has arrived and is not
 // acknowledged.
-TEST(Budget, LastsForItsTimeByDefault) {
+TEST(Budget, lasts_for_its_time_by_default) {
   for (const uint32_t bytes : {100u, 4096u * 8, 1u << 20}) {
     Pair p;
     for (int i = 0; i < 4; ++i) ASSERT_EQ(p.write(static_cast<uint64_t>(i), 0, bytes), PostResult::kOk);
@@ -62,7 +62,7 @@ TEST(Budget, LastsForItsTimeByDefault) {
 }
 
 // Progress, however slow, resets it: far more intervals pass than there are retries.
-TEST(Budget, IsResetByProgress) {
+TEST(Budget, is_reset_by_progress) {
   Pair p(without_queries(), short_budget(10));
   int full = 0;
   p.fabric.net().set_filter([&full](int node, int plane, const wire::Flow& flow, const std::vector<uint8_t>& bytes) {
@@ -75,7 +75,7 @@ TEST(Budget, IsResetByProgress) {
 }
 
 // A peer that holds a WriteIMM for want of a receive answers probes: it is up, and the QP does not fail.
-TEST(Budget, IsNotChargedByAPeerThatHoldsTheWork) {
+TEST(Budget, is_not_charged_by_a_peer_that_holds_the_work) {
   Pair p({}, short_budget(10));
   ASSERT_EQ(p.write_imm(1, 0, 5000, 7), PostResult::kOk);
   p.pass(Duration::seconds(2));
@@ -87,7 +87,7 @@ TEST(Budget, IsNotChargedByAPeerThatHoldsTheWork) {
 
 // Trims of the packet that everything waits for cost nothing by themselves: incast trims the same packet many times
 // within one interval.
-TEST(Budget, IsNotChargedByEachNack) {
+TEST(Budget, is_not_charged_by_each_nack) {
   FabricConfig c;
   c.endpoint.trimming = true;
   Pair p(c, short_budget(14));

@@ -25,7 +25,7 @@ std::vector<TraceRecord> run(uint64_t seed) {
   return trace;
 }
 
-TEST(Determinism, SameSeedSameTraceOtherSeedOther) {
+TEST(Determinism, same_seed_same_trace_other_seed_other) {
   const auto first = run(7);
   EXPECT_GT(first.size(), 500u);
   EXPECT_TRUE(first == run(7));

@@ -37,7 +37,7 @@ std::vector<uint8_t> nack(Pair& p, Psn psn) {
 }
 
 // [MRC-RX-1]: an attacker that guesses QPN and PSN cannot end a connection; the peer itself can.
-TEST(Hostile, OnlyAddressesOfThePeerAreHeard) {
+TEST(Hostile, only_addresses_of_the_peer_are_heard) {
   Pair p;
   p.fabric.net().add_outage({-1, -1, p.fabric.now(), p.fabric.now() + Duration::milliseconds(3)});
   ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
@@ -78,7 +78,7 @@ void lose_first_and_inject(Pair* p, std::vector<uint8_t> (*forged)(Pair&)) {
 }
 
 // [MRC-SEC-13]: a forged SACK of a lost packet would let its sender and the responder wait for each other without end.
-TEST(Hostile, ForgedSackOfALostPacketFailsTheQp) {
+TEST(Hostile, forged_sack_of_a_lost_packet_fails_the_qp) {
   Pair p(without_queries());
   lose_first_and_inject(&p, sack_all);
   EXPECT_TRUE(p.fabric.run_until([&] { return p.state(0) == QpState::kError; }, Duration::seconds(1)));
@@ -87,7 +87,7 @@ TEST(Hostile, ForgedSackOfALostPacketFailsTheQp) {
   EXPECT_EQ(p.counters(0).contradictions, 1u);
 }
 // The cumulative acknowledgement stays below a WriteIMM that waits for a receive work request; the bitmap names it.
-TEST(Hostile, ProbesOfAWaitingWriteImmAreNoContradiction) {
+TEST(Hostile, probes_of_a_waiting_write_imm_are_no_contradiction) {
   Pair p(without_queries());
   SendWr wr;
   wr.op = SendOp::kWriteImm;
@@ -100,7 +100,7 @@ TEST(Hostile, ProbesOfAWaitingWriteImmAreNoContradiction) {
   ASSERT_TRUE(p.until_sends(1));
   EXPECT_TRUE(p.all_ok(1));
 }
-TEST(Hostile, LostPacketWithoutAForgedSackIsRetransmitted) {
+TEST(Hostile, lost_packet_without_a_forged_sack_is_retransmitted) {
   Pair p(without_queries());
   lose_first_and_inject(&p, nullptr);
   ASSERT_TRUE(p.until_sends(1));
@@ -109,7 +109,7 @@ TEST(Hostile, LostPacketWithoutAForgedSackIsRetransmitted) {
 }
 
 // [MRC-BTH-8]: the P_Key of a packet is not compared.
-TEST(Hostile, ForeignPKeysAreAccepted) {
+TEST(Hostile, foreign_p_keys_are_accepted) {
   QpAttr attr;
   attr.pkey = 0x8001;
   Pair p({}, attr);
@@ -123,7 +123,7 @@ TEST(Hostile, ForeignPKeysAreAccepted) {
 }
 
 // [MRC-EVP-2]: of the four that the field can hold, operations 0 and 1 are answered.
-TEST(Hostile, UnknownEndpointOperationsGetNoAnswer) {
+TEST(Hostile, unknown_endpoint_operations_get_no_answer) {
   Pair p(without_queries());
   const IpAddress from = p.fabric.describe(1).planes[0].addr;
   for (int op = 0; op < 4; ++op) {

@@ -81,7 +81,7 @@ struct Learners {
 };
 
 // Both query at once, when neither has learned the other yet: the first answers are not ready, the second are.
-TEST(Learn, AllPlanesAreUsedOnceTheyAreKnown) {
+TEST(Learn, all_planes_are_used_once_they_are_known) {
   Learners l;
   l.pass(Duration::milliseconds(10));
   for (int n = 0; n < 2; ++n) {
@@ -96,7 +96,7 @@ TEST(Learn, AllPlanesAreUsedOnceTheyAreKnown) {
   EXPECT_EQ(l.counters(0).tx_plane_requests, 6u);  // settled queries are not repeated
 }
 
-TEST(Learn, APeerThatKnowsUsIsReadyAtOnce) {
+TEST(Learn, a_peer_that_knows_us_is_ready_at_once) {
   Learners l([](Fabric*) {}, true);
   l.pass(Duration::milliseconds(1));
   EXPECT_EQ(l.counters(0).tx_plane_requests, 3u);
@@ -128,7 +128,7 @@ TEST(Learn, nothing_is_sent_where_the_peer_would_drop_it) {
 }
 
 // Node 0 has given up long before the other end is there; the other end's query wakes it.
-TEST(Learn, AQuestionFromThePeerOpensOursAgain) {
+TEST(Learn, a_question_from_the_peer_opens_ours_again) {
   Learners l([](Fabric* f) {
     f->net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
       return node == 1 ? is_opcode(bytes, wire::Opcode::kPlaneRequest) : is_answer_from(node, 0, bytes);
@@ -150,7 +150,7 @@ TEST(Learn, AQuestionFromThePeerOpensOursAgain) {
 }
 
 // Every query and every answer about every plane is lost twice before one gets through.
-TEST(Learn, LostQuestionsAndAnswersAreRepeated) {
+TEST(Learn, lost_questions_and_answers_are_repeated) {
   std::map<std::tuple<int, uint8_t, uint8_t>, int> sent;
   Learners l([&](Fabric* f) {
     f->net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
@@ -166,7 +166,7 @@ TEST(Learn, LostQuestionsAndAnswersAreRepeated) {
   EXPECT_EQ(l.planes_in_use(), 4);
 }
 
-TEST(Learn, APeerWithoutTheExtensionIsReachedOverPlaneOneAlone) {
+TEST(Learn, a_peer_without_the_extension_is_reached_over_plane_one_alone) {
   Learners l([](Fabric* f) {
     f->net().set_filter([](int, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
       return is_opcode(bytes, wire::Opcode::kPlaneRequest);
@@ -181,7 +181,7 @@ TEST(Learn, APeerWithoutTheExtensionIsReachedOverPlaneOneAlone) {
 }
 
 // [MRC-EXT-9]: it refuses requests with an SPTH and answers the others.
-TEST(Learn, OlderSoftwareTellsItsPlanesAndNoSourcePorts) {
+TEST(Learn, older_software_tells_its_planes_and_no_source_ports) {
   Learners l([](Fabric* f) {
     f->net().set_filter([](int, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
       return is_opcode(bytes, wire::Opcode::kPlaneRequest) && bytes.size() > 52;
@@ -198,7 +198,7 @@ TEST(Learn, OlderSoftwareTellsItsPlanesAndNoSourcePorts) {
   for (int n = 0; n < 2; ++n) EXPECT_EQ(l.counters(n).drop_source_port, 0u);
 }
 
-TEST(Learn, ALaterQpAsksAgain) {
+TEST(Learn, a_later_qp_asks_again) {
   Learners l([](Fabric* f) {
     f->net().set_filter([](int, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
       return is_opcode(bytes, wire::Opcode::kPlaneRequest);
@@ -220,7 +220,7 @@ TEST(Learn, ALaterQpAsksAgain) {
   EXPECT_EQ(l.planes_in_use(), 4);
 }
 
-TEST(Learn, ALearntPlaneThatDiesIsLeft) {
+TEST(Learn, a_learnt_plane_that_dies_is_left) {
   Learners l;
   l.pass(Duration::milliseconds(10));
   EXPECT_TRUE(l.transfer());
@@ -232,7 +232,7 @@ TEST(Learn, ALearntPlaneThatDiesIsLeft) {
 }
 
 // Messages of an attacker; each differs from a true answer in one way.
-TEST(Learn, ForgedAnswersChangeNothing) {
+TEST(Learn, forged_answers_change_nothing) {
   uint64_t nonce = 0;
   Learners l([&](Fabric* f) {
     f->net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {

@@ -21,7 +21,7 @@ void to_rts(Pair* p, int node, Qp* qp, const QpAttr& attr, QpState last = QpStat
 }
 
 // spec/clients.md rule 3: packets reach a QP in INIT. They are dropped in silence and sent again within milliseconds.
-TEST(Lifecycle, APeerStillInInitIsServedSoonAfterRts) {
+TEST(Lifecycle, a_peer_still_in_init_is_served_soon_after_rts) {
   Pair p;
   Qp* a = p.fabric.make_qp(0);
   Qp* b = p.fabric.make_qp(1);
@@ -39,7 +39,7 @@ TEST(Lifecycle, APeerStillInInitIsServedSoonAfterRts) {
   EXPECT_TRUE(p.arrived(0, 20000));
 }
 
-TEST(Lifecycle, ErrorFlushesInPostingOrder) {
+TEST(Lifecycle, error_flushes_in_posting_order) {
   Pair p;
   p.fabric.net().add_outage({-1, -1, p.fabric.now(), Instant::never()});
   p.fabric.post_receives(0, p.link.qa, 50, 5);
@@ -62,7 +62,7 @@ TEST(Lifecycle, ErrorFlushesInPostingOrder) {
   EXPECT_EQ(p.sends().back().status, WcStatus::kFlushed);
 }
 
-TEST(Lifecycle, ResetQueuePairsWorkAgain) {
+TEST(Lifecycle, reset_queue_pairs_work_again) {
   Pair p;
   ASSERT_EQ(p.write(1, 0, 100000), PostResult::kOk);
   p.pass(Duration::microseconds(3));
@@ -84,7 +84,7 @@ TEST(Lifecycle, ResetQueuePairsWorkAgain) {
   EXPECT_TRUE(p.arrived(200000, 100000));
 }
 
-TEST(Lifecycle, DestroyWithTrafficUnderWayLeavesOthersAlone) {
+TEST(Lifecycle, destroy_with_traffic_under_way_leaves_others_alone) {
   Pair p;
   const Link other = p.fabric.connect(0, 1);
   for (uint64_t i = 0; i < 20; ++i) ASSERT_EQ(p.write(i, i * 10000, 10000), PostResult::kOk);
@@ -109,7 +109,7 @@ TEST(Lifecycle, DestroyWithTrafficUnderWayLeavesOthersAlone) {
 
 // spec/clients.md rule 2: a server destroys its QP right after its last receive completion; something answers all the
 // same.
-TEST(Lifecycle, ADestroyedResponderStillAcknowledges) {
+TEST(Lifecycle, a_destroyed_responder_still_acknowledges) {
   Pair p;
   p.fabric.post_receives(1, p.link.qb, 1, 1);
   p.fabric.net().add_outage({-1, 1, p.fabric.now(), p.fabric.now() + Duration::milliseconds(3)});  // its ACKs are lost
@@ -145,7 +145,7 @@ TEST(Lifecycle, an_ending_process_repeats_its_last_acks) {
 }
 
 // [MRC-RSP-11]: so do a thousand of them, destroyed together.
-TEST(Lifecycle, AThousandDestroyedRespondersStillAcknowledge) {
+TEST(Lifecycle, a_thousand_destroyed_responders_still_acknowledge) {
   constexpr int kQps = 1024;
   FabricConfig c;
   Pair p(c);

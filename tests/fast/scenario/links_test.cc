@@ -37,7 +37,7 @@ void set_loss(Pair* p, int k, double share) {
 }
 
 // [MRC-EVS-14] Both sides of the threshold: three paths of a link, and two, which are retired one by one.
-TEST(Links, AllPathsOfADeadLinkAreLeftTogetherAndComeBack) {
+TEST(Links, all_paths_of_a_dead_link_are_left_together_and_come_back) {
   for (const int evs_per_link : {2, 3}) {
     Pair p(over_links(evs_per_link));
     write_steadily(&p, Duration::milliseconds(5));
@@ -61,7 +61,7 @@ TEST(Links, AllPathsOfADeadLinkAreLeftTogetherAndComeBack) {
 
 // [MRC-EVS-15] Probes from the connection on: after a quarter of an interval all links are asked, after one more the
 // silent ones are known. Without that time the data find it out.
-TEST(Links, ADeadLinkLosesNothingOfWhatIsSentLater) {
+TEST(Links, a_dead_link_loses_nothing_of_what_is_sent_later) {
   for (const int64_t lead_ms : {0, 70}) {
     Pair p(over_links(4));
     for (int k = 0; k < 4; ++k) set_loss(&p, k, 1);
@@ -80,7 +80,7 @@ TEST(Links, ADeadLinkLosesNothingOfWhatIsSentLater) {
 }
 
 // [MRC-EVS-15] Probes that are lost by chance, answers too: each link is back after its next probe.
-TEST(Links, RandomLossLeavesNoLinkSuspected) {
+TEST(Links, random_loss_leaves_no_link_suspected) {
   Pair p(over_links(4));
   for (int plane = 0; plane < 4; ++plane) p.fabric.net().link(plane).loss = 0.2;
   p.pass(Duration::milliseconds(70));

@@ -12,7 +12,7 @@ struct Fault {
 class Faults : public testing::TestWithParam<Fault> {};
 
 // [MRC-SACK-3], [MRC-PROBE-4]: SACKs and probes repair every kind of fault; nothing is written twice or elsewhere.
-TEST_P(Faults, EverythingArrives) {
+TEST_P(Faults, everything_arrives) {
   Pair p;
   for (int plane = 0; plane < 4; ++plane) {
     simnet::LinkConfig& l = p.fabric.net().link(plane);
@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Faults,
                          [](const auto& i) { return std::string(i.param.name); });
 
 // [MRC-PROBE-4]: a lost tail is found by a probe, long before the QP's timeout.
-TEST(Loss, TailIsRepairedByAProbe) {
+TEST(Loss, tail_is_repaired_by_a_probe) {
   Pair p;
   ASSERT_EQ(p.write(1, 0, 100000), PostResult::kOk);
   ASSERT_TRUE(p.until_sends(1));
@@ -69,7 +69,7 @@ TEST(Loss, TailIsRepairedByAProbe) {
 
 // A packet that is lost among messages of any pace is found by its plane's later packets, or by the silence of its
 // plane while others answer; never by the QP's timeout of 17 ms.
-TEST(Loss, ALostPacketIsFoundSoonAtAnyPace) {
+TEST(Loss, a_lost_packet_is_found_soon_at_any_pace) {
   for (const int64_t pace_us : {1, 5, 20, 50, 100, 200, 300, 400, 450, 500, 600, 800, 1000, 2000}) {
     Pair p;
     uint64_t posted = 0;
@@ -104,7 +104,7 @@ TEST(Loss, ALostPacketIsFoundSoonAtAnyPace) {
 }
 
 // [MRC-PSN-2]: behind the window is a duplicate, and a duplicate never writes memory, however late it comes.
-TEST(Loss, ALateDuplicateNeverWrites) {
+TEST(Loss, a_late_duplicate_never_writes) {
   Pair p(without_queries());
   ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);
   auto burst = std::make_unique<TxBurst>();
@@ -128,7 +128,7 @@ TEST(Loss, ALateDuplicateNeverWrites) {
 }
 
 // [MRC-NACK-2]: cut packets are NACKed and sent again without waiting for any timer.
-TEST(Loss, TrimmedPacketsAreNackedAndRepaired) {
+TEST(Loss, trimmed_packets_are_nacked_and_repaired) {
   FabricConfig c;
   c.endpoint.trimming = true;
   Pair p(c);
@@ -148,7 +148,7 @@ TEST(Loss, TrimmedPacketsAreNackedAndRepaired) {
 }
 
 // [MRC-SACK-4]: a CE mark comes back as SKIP_ONCE, and the path is passed over at its next turn.
-TEST(Loss, MarkedPathsAreSkipped) {
+TEST(Loss, marked_paths_are_skipped) {
   Pair p;
   for (int plane = 0; plane < 4; ++plane) {
     p.fabric.net().link(plane).rate_bps = 1e9;
@@ -162,7 +162,7 @@ TEST(Loss, MarkedPathsAreSkipped) {
 }
 
 // A peer that has gone: the budget of finite retries ends the QP, neither earlier nor much later.
-TEST(Loss, FiniteRetriesEndInRetryExceeded) {
+TEST(Loss, finite_retries_end_in_retry_exceeded) {
   QpAttr attr;
   attr.timeout = 8;  // 262 us
   attr.retry_linear = 2;
@@ -180,7 +180,7 @@ TEST(Loss, FiniteRetriesEndInRetryExceeded) {
 }
 
 // Half of all packets, in both directions: three of four have no answer. Work is done or given up, in bounded time.
-TEST(Loss, HalfOfAllPacketsLostEndsInBoundedTime) {
+TEST(Loss, half_of_all_packets_lost_ends_in_bounded_time) {
   for (const uint64_t seed : {1, 2, 3}) {
     FabricConfig c;
     c.seed = seed;
@@ -197,7 +197,7 @@ TEST(Loss, HalfOfAllPacketsLostEndsInBoundedTime) {
 
 // [MRC-LOSS-3] With the default budget a peer that is stopped for a minute survives, and one that is gone is given up
 // after two.
-TEST(Loss, TheDefaultBudgetIsTwoMinutesOfSilence) {
+TEST(Loss, the_default_budget_is_two_minutes_of_silence) {
   for (const bool comes_back : {true, false}) {
     Pair p;
     const Instant begin = p.fabric.now();
@@ -214,7 +214,7 @@ TEST(Loss, TheDefaultBudgetIsTwoMinutesOfSilence) {
 }
 
 // 25 exponential retries are as many as it takes.
-TEST(Loss, UnlimitedRetriesOutlastALongSilence) {
+TEST(Loss, unlimited_retries_outlast_a_long_silence) {
   QpAttr attr;
   attr.timeout = 8;
   attr.retry_linear = 1;

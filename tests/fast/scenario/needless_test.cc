@@ -64,7 +64,7 @@ class Needless : public testing::Test {
 };
 
 // Packets behind them on their plane arrive first: before the copy, after it, and after the end of all work.
-TEST_F(Needless, CopiesOfPacketsThatLaterOnesOvertook) {
+TEST_F(Needless, copies_of_packets_that_later_ones_overtook) {
   for (const int64_t late_us : {60, 150, 400, 3000}) {
     posted_ = 0;
     open(1);
@@ -81,7 +81,7 @@ TEST_F(Needless, CopiesOfPacketsThatLaterOnesOvertook) {
 }
 
 // The receiver does not run for longer than the timeout, several times over.
-TEST_F(Needless, CopiesOfPacketsWhoseTimeExpired) {
+TEST_F(Needless, copies_of_packets_whose_time_expired) {
   open(2, 10);  // 1 ms
   pair_->fabric.add_pause({1, pair_->fabric.now(), pair_->fabric.now() + Duration::milliseconds(9), Duration()});
   for (int i = 0; i < 10; ++i) post();
@@ -91,7 +91,7 @@ TEST_F(Needless, CopiesOfPacketsWhoseTimeExpired) {
 }
 
 // A probe overtakes the data, and its answer says that they are missing.
-TEST_F(Needless, CopiesOfPacketsThatAProbeOvertook) {
+TEST_F(Needless, copies_of_packets_that_a_probe_overtook) {
   open(1);
   const uint64_t probes = sender().tx_probes;
   delay_first_copies(UINT32_MAX, Duration::milliseconds(2));
@@ -104,7 +104,7 @@ TEST_F(Needless, CopiesOfPacketsThatAProbeOvertook) {
 
 // The first copy is late, the second is trimmed, and the NACK brings forth a third: of the two that were sent again one
 // has arrived as a duplicate, and the other one is counted as trimmed.
-TEST_F(Needless, CopiesThatANackBroughtForth) {
+TEST_F(Needless, copies_that_a_nack_brought_forth) {
   open(1);
   int copies = 0;
   net().set_filter([&](int node, int plane, const wire::Flow& flow, const std::vector<uint8_t>& bytes) {
@@ -135,7 +135,7 @@ TEST_F(Needless, CopiesThatANackBroughtForth) {
 
 // All answers are lost for a while, except reports of duplicates from the second on. The sender never learns of the
 // first duplicate.
-TEST_F(Needless, CopiesOfPacketsWhoseAnswersWereLost) {
+TEST_F(Needless, copies_of_packets_whose_answers_were_lost) {
   open(2, 8);  // 262 us
   const Instant until = pair_->fabric.now() + Duration::microseconds(1500);
   uint64_t reports = 0;
@@ -153,7 +153,7 @@ TEST_F(Needless, CopiesOfPacketsWhoseAnswersWereLost) {
 }
 
 // A network that reorders at random and loses nothing; what arrives back to back comes as one burst, or does not.
-TEST_F(Needless, EveryCopyOnANetworkThatOnlyReorders) {
+TEST_F(Needless, every_copy_on_a_network_that_only_reorders) {
   for (const bool coalescing : {false, true}) {
     posted_ = 0;
     open(3);

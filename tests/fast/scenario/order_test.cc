@@ -15,7 +15,7 @@ void disturb(Fabric* f, double loss) {
 }
 
 // spec/clients.md rule 13: completions of one QP come in posting order.
-TEST(Order, SendCompletionsComeInPostingOrder) {
+TEST(Order, send_completions_come_in_posting_order) {
   Pair p;
   disturb(&p.fabric, 0.02);
   for (uint64_t i = 0; i < 100; ++i) ASSERT_EQ(p.write(i, i * 9000, i % 3 == 0 ? 64 : 9000), PostResult::kOk);
@@ -24,7 +24,7 @@ TEST(Order, SendCompletionsComeInPostingOrder) {
 }
 
 // spec/clients.md rule 13: when the receive completes, all earlier writes and the message's own payload are in memory.
-TEST(Order, ReceiveCompletionImpliesAllEarlierData) {
+TEST(Order, receive_completion_implies_all_earlier_data) {
   for (double loss : {0.0, 0.03}) {
     Pair p;
     disturb(&p.fabric, loss);
@@ -50,7 +50,7 @@ TEST(Order, ReceiveCompletionImpliesAllEarlierData) {
 }
 
 // A WriteIMM that overtakes a plain write on a quick plane waits for it.
-TEST(Order, AnOvertakingWriteImmWaits) {
+TEST(Order, an_overtaking_write_imm_waits) {
   FabricConfig c;
   c.planes = 2;
   Pair p(c);
@@ -107,7 +107,7 @@ TEST(Order, answers_pass_data_only_where_the_configuration_puts_them_first) {
 }
 
 // [MRC-ACK-3]: in a conversation the ACKs ride behind the answers, and a SACK leaves once in many messages.
-TEST(Order, AConversationNeedsFewPacketsOfItsOwn) {
+TEST(Order, a_conversation_needs_few_packets_of_its_own) {
   Pair p;
   const Key back_lkey = p.fabric.register_memory(1, p.source), back_rkey = p.fabric.register_memory(0, p.target);
   constexpr size_t kRounds = 100;

@@ -39,7 +39,7 @@ struct World : Pair {
 };
 
 // [MRC-MTU-4] [MRC-MTU-5]
-TEST(PathMtu, AQpWhosePacketsPassNowhereFailsAfterItsRetriesAndNewOnesAreOfferedLess) {
+TEST(PathMtu, a_qp_whose_packets_pass_nowhere_fails_after_its_retries_and_new_ones_are_offered_less) {
   World w(short_budget());
   ASSERT_EQ(w.write(1, 0, 500000), PostResult::kOk);
   ASSERT_TRUE(w.until_sends(1));
@@ -67,7 +67,7 @@ TEST(PathMtu, AQpWhosePacketsPassNowhereFailsAfterItsRetriesAndNewOnesAreOffered
 }
 
 // A QP of the old size that is made afterwards learns it at once instead of by another search.
-TEST(PathMtu, ALaterQpOfTheOldSizeFailsToo) {
+TEST(PathMtu, a_later_qp_of_the_old_size_fails_too) {
   World w(short_budget());
   w.narrow(0xF);
   w.write(1, 0, 100000);
@@ -80,7 +80,7 @@ TEST(PathMtu, ALaterQpOfTheOldSizeFailsToo) {
 
 // The plane is known to be narrow when an interface refuses a packet there: the other planes come under suspicion, and
 // their searches begin at once.
-TEST(PathMtu, ARefusedPacketOnANarrowPlaneSearchesTheOthersAtOnce) {
+TEST(PathMtu, a_refused_packet_on_a_narrow_plane_searches_the_others_at_once) {
   World w;
   w.narrow(1 << 2);
   w.keep_writing(Duration::milliseconds(1000));
@@ -92,7 +92,7 @@ TEST(PathMtu, ARefusedPacketOnANarrowPlaneSearchesTheOthersAtOnce) {
 }
 
 // Small messages go on.
-TEST(PathMtu, QpsWithSmallPacketsSurvive) {
+TEST(PathMtu, qps_with_small_packets_survive) {
   World w(short_budget());
   const Link small = w.fabric.connect(0, 1);
   w.narrow(0xF);
@@ -105,7 +105,7 @@ TEST(PathMtu, QpsWithSmallPacketsSurvive) {
 }
 
 // [MRC-MTU-3]: nothing fails, and the plane is not taken back for small packets that pass.
-TEST(PathMtu, ANarrowPlaneIsLeftWhereOthersCarryFullPacketsAndComesBack) {
+TEST(PathMtu, a_narrow_plane_is_left_where_others_carry_full_packets_and_comes_back) {
   World w;
   w.narrow(1 << 2);
   w.keep_writing(Duration::milliseconds(1500));
@@ -124,7 +124,7 @@ TEST(PathMtu, ANarrowPlaneIsLeftWhereOthersCarryFullPacketsAndComesBack) {
 }
 
 // [MRC-MTU-1]: the driver reports it at the first packet.
-TEST(PathMtu, APacketThatTheDriverRefusesStartsTheSearch) {
+TEST(PathMtu, a_packet_that_the_driver_refuses_starts_the_search) {
   World w(short_budget());
   w.narrow(0xF);
   ASSERT_EQ(w.write(1, 0, 100000), PostResult::kOk);
@@ -139,7 +139,7 @@ TEST(PathMtu, APacketThatTheDriverRefusesStartsTheSearch) {
 
 // All planes are narrow for a while, known to be so, and become wide again before the retries are exhausted
 // [MRC-MTU-4].
-TEST(PathMtu, ADipThatIsShorterThanTheRetriesIsSurvived) {
+TEST(PathMtu, a_dip_that_is_shorter_than_the_retries_is_survived) {
   for (const int seconds : {1, 5, 20}) {
     World w;
     ASSERT_EQ(w.write(1, 0, 500000), PostResult::kOk);
@@ -158,7 +158,7 @@ TEST(PathMtu, ADipThatIsShorterThanTheRetriesIsSurvived) {
 }
 
 // Loss takes small and full probes alike, and full ones that pass clear the suspicion.
-TEST(PathMtu, LossAloneIsNotTakenForIt) {
+TEST(PathMtu, loss_alone_is_not_taken_for_it) {
   for (const uint64_t seed : {1, 2, 3, 4}) {
     FabricConfig c;
     c.seed = seed;
@@ -172,7 +172,7 @@ TEST(PathMtu, LossAloneIsNotTakenForIt) {
 }
 
 // A failed network is not a narrow one.
-TEST(PathMtu, SilenceIsLeftToTheRetries) {
+TEST(PathMtu, silence_is_left_to_the_retries) {
   World w;
   w.fabric.net().add_outage({-1, -1, w.fabric.now(), w.fabric.now() + Duration::seconds(5)});
   ASSERT_EQ(w.write(1, 0, 100000), PostResult::kOk);

@@ -27,7 +27,7 @@ FabricConfig single_packets() {
   return c;
 }
 
-TEST(Paths, ADeadPlaneIsLeftAndComesBack) {
+TEST(Paths, a_dead_plane_is_left_and_comes_back) {
   Pair p(single_packets());
   const Instant dead = p.fabric.now() + Duration::milliseconds(5);
   p.fabric.net().add_outage({1, -1, dead, dead + Duration::milliseconds(200)});
@@ -48,7 +48,7 @@ TEST(Paths, ADeadPlaneIsLeftAndComesBack) {
 
 // [MRC-EVS-8] On a host that is short of processors an answer may take longer than the probing interval. It counts all
 // the same, and silence is not asked ever so often.
-TEST(Paths, ABadPlaneWhoseAnswersAreSlowComesBack) {
+TEST(Paths, a_bad_plane_whose_answers_are_slow_comes_back) {
   Pair p(single_packets());
   const Instant dead = p.fabric.now() + Duration::milliseconds(5);
   p.fabric.net().add_outage({1, -1, dead, dead + Duration::milliseconds(3000)});
@@ -68,7 +68,7 @@ TEST(Paths, ABadPlaneWhoseAnswersAreSlowComesBack) {
 // [MRC-EVS-8] [MRC-EVS-9] Distance is no fault of a path: round trips longer than the probing interval (50 ms) retire
 // no plane, neither for data nor for their answers. Where they are much longer that is known once the first probe was
 // answered.
-TEST(Paths, APeerFarAwayLosesNoPlane) {
+TEST(Paths, a_peer_far_away_loses_no_plane) {
   QpAttr attr;
   attr.timeout = 20;  // longer than a round trip before the first sample
   for (const int64_t latency : {20, 25, 50, 90}) {
@@ -89,7 +89,7 @@ TEST(Paths, APeerFarAwayLosesNoPlane) {
 }
 
 // [MRC-EVS-5] One plane of eight is enough, with fewer EVs than the floor of the whole set.
-TEST(Paths, TheLastPlaneCarriesEverything) {
+TEST(Paths, the_last_plane_carries_everything) {
   FabricConfig config = single_packets();
   config.planes = 8;
   Pair p(config);
@@ -104,7 +104,7 @@ TEST(Paths, TheLastPlaneCarriesEverything) {
   EXPECT_EQ(p.counters(0).qp_errors, 0u);
 }
 
-TEST(Paths, AllPlanesDeadForAWhile) {
+TEST(Paths, all_planes_dead_for_a_while) {
   Pair p;
   ASSERT_EQ(p.write(1, 0, 500000), PostResult::kOk);
   p.pass(Duration::microseconds(20));
@@ -118,7 +118,7 @@ TEST(Paths, AllPlanesDeadForAWhile) {
 }
 
 // [MRC-EVS-3] SKIP belongs to one QP: its own view shows it, what all QPs share does not.
-TEST(Paths, AMarkedEvIsSkipInTheViewOfItsQp) {
+TEST(Paths, a_marked_ev_is_skip_in_the_view_of_its_qp) {
   Pair p(single_packets());
   p.fabric.net().link(1).ecn_bytes = 1;  // every packet that finds another one in the queue
   ASSERT_EQ(p.write(1, 0, 500000), PostResult::kOk);
@@ -134,7 +134,7 @@ TEST(Paths, AMarkedEvIsSkipInTheViewOfItsQp) {
     EXPECT_EQ(ev.state, EvState::kGood);
 }
 
-TEST(Paths, ALossyEvLeavesTheActiveSet) {
+TEST(Paths, a_lossy_ev_leaves_the_active_set) {
   Pair p(single_packets());
   const PeerId peer = p.fabric.peer(0, 1);
   const EvStatus first = p.fabric.at(0).ev_status(peer)[5];
@@ -151,7 +151,7 @@ TEST(Paths, ALossyEvLeavesTheActiveSet) {
 
 // [MRC-PORT-1]: receivers of a port status update leave the planes at once, and take them back once a probe is
 // answered.
-TEST(Paths, PortStatusMovesThePeer) {
+TEST(Paths, port_status_moves_the_peer) {
   Pair p(single_packets());
   traffic(&p, Duration::milliseconds(5));
   p.fabric.at(1).set_plane_up(p.fabric.now(), 2_plane, false);
@@ -188,7 +188,7 @@ void forge_port_status(Pair* p, uint8_t plane, uint32_t mask) {
 
 // [MRC-PORT-1] [MRC-PORT-5]: with any reports of an attacker about the ports of the peer, and any number of them, the
 // traffic stays spread evenly: also where some packets, and so some probes, get lost.
-TEST(Paths, ForgedPortStatusMovesNoTraffic) {
+TEST(Paths, forged_port_status_moves_no_traffic) {
   for (const double loss : {0.0, 0.01}) {
     Pair p(single_packets());
     for (int plane = 0; plane < 4; ++plane) p.fabric.net().link(plane).loss = loss;
@@ -219,7 +219,7 @@ TEST(Paths, ForgedPortStatusMovesNoTraffic) {
 }
 
 // [MRC-EVP-3], [MRC-EVP-4]: the answer has the id and a round trip that the links allow; silence ends in infinity.
-TEST(Paths, EvProbeAnswersOrTimesOut) {
+TEST(Paths, ev_probe_answers_or_times_out) {
   Pair p;
   const PeerId peer = p.fabric.peer(0, 1);
   p.fabric.net().add_outage({1, -1, p.fabric.now(), Instant::never()});
@@ -238,7 +238,7 @@ TEST(Paths, EvProbeAnswersOrTimesOut) {
   EXPECT_EQ(responses[1].rtt, Duration::infinite());
 }
 
-TEST(Paths, ADeniedEvCarriesNothingUntilAllowed) {
+TEST(Paths, a_denied_ev_carries_nothing_until_allowed) {
   Pair p(single_packets());
   const PeerId peer = p.fabric.peer(0, 1);
   traffic(&p, Duration::milliseconds(5));

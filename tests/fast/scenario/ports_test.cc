@@ -88,7 +88,7 @@ Link another(Pair* p) {
   return p->fabric.connect(0, 1);
 }
 
-TEST(Ports, AreAskedForWhenAQpGoesToRtr) {
+TEST(Ports, are_asked_for_when_a_qp_goes_to_rtr) {
   Pair p;
   p.pass(Duration::milliseconds(1));
   for (int n = 0; n < 2; ++n) {
@@ -109,7 +109,7 @@ TEST(Ports, AreAskedForWhenAQpGoesToRtr) {
 }
 
 // [MRC-EXT-8]: no amplification, for any sender.
-TEST(Ports, QuestionAndAnswerHaveOneSize) {
+TEST(Ports, question_and_answer_have_one_size) {
   std::set<size_t> sizes;
   FabricConfig config;
   config.evs_per_plane = 60;  // two parts per plane
@@ -132,7 +132,7 @@ void send_into_outage(Pair* p) {
 }
 
 // Every kind of packet that a QP takes, each able to do harm from an announced port.
-TEST(Ports, ForgeriesFromAnotherPortMoveNothing) {
+TEST(Ports, forgeries_from_another_port_move_nothing) {
   Pair p;
   p.pass(Duration::milliseconds(1));
   const Forger f{&p};
@@ -170,7 +170,7 @@ TEST(Ports, packets_from_an_announced_port_count) {
 }
 
 // On that host another address' socket of the same number may belong to another process.
-TEST(Ports, AreThoseOfOneAddress) {
+TEST(Ports, are_those_of_one_address) {
   Pair p;
   p.pass(Duration::milliseconds(1));
   const Forger f{&p};
@@ -183,7 +183,7 @@ TEST(Ports, AreThoseOfOneAddress) {
 }
 
 // [MRC-SEC-9]: a peer that does not answer may be a NIC. It is asked for a while and never compared.
-TEST(Ports, OfAPeerThatNeverAnswersAreNotCompared) {
+TEST(Ports, of_a_peer_that_never_answers_are_not_compared) {
   Pair p;
   const Forger f{&p};
   p.fabric.net().set_filter([](int, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
@@ -198,7 +198,7 @@ TEST(Ports, OfAPeerThatNeverAnswersAreNotCompared) {
   EXPECT_EQ(p.counters(0).tx_port_requests, 12u);
 }
 
-TEST(Ports, OfADeclaredNicAreNotAskedFor) {
+TEST(Ports, of_a_declared_nic_are_not_asked_for) {
   Fabric fabric{FabricConfig()};
   PeerDescription nic = fabric.describe(1);
   nic.nic = true;
@@ -212,7 +212,7 @@ TEST(Ports, OfADeclaredNicAreNotAskedFor) {
   EXPECT_EQ(fabric.at(0).counters().tx_port_requests, 0u);
 }
 
-TEST(Ports, LostQuestionsAndAnswersAreRepeated) {
+TEST(Ports, lost_questions_and_answers_are_repeated) {
   Pair p;
   std::map<std::pair<int, uint8_t>, int> sent;
   p.fabric.net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
@@ -223,7 +223,7 @@ TEST(Ports, LostQuestionsAndAnswersAreRepeated) {
 }
 
 // [MRC-EXT-9]: the end that came first may have given up.
-TEST(Ports, AQuestionOfThePeerOpensOursAgain) {
+TEST(Ports, a_question_of_the_peer_opens_ours_again) {
   Pair p;
   p.fabric.net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
     return node == 0 && is_ports(bytes, Opcode::kPlaneRequest);
@@ -243,7 +243,7 @@ TEST(Ports, AQuestionOfThePeerOpensOursAgain) {
 }
 
 // A process that comes back has other ports. No QP goes to RTR late enough to ask again: the packets themselves do it.
-TEST(Ports, OfARestartedPeerAreLearntFromItsFirstPackets) {
+TEST(Ports, of_a_restarted_peer_are_learnt_from_its_first_packets) {
   Pair p;
   p.pass(Duration::milliseconds(500));
   p.fabric.restart(1, 30000);
@@ -265,7 +265,7 @@ TEST(Ports, OfARestartedPeerAreLearntFromItsFirstPackets) {
 }
 
 // Losing the answers does not let a forger in, and does not end the query.
-TEST(Ports, TheOldSetHoldsUntilThereIsANewOne) {
+TEST(Ports, the_old_set_holds_until_there_is_a_new_one) {
   Pair p;
   p.pass(Duration::milliseconds(500));
   p.fabric.restart(1, 30000);
@@ -288,7 +288,7 @@ TEST(Ports, TheOldSetHoldsUntilThereIsANewOne) {
 }
 
 // It ends with the last QP to the peer, and is asked again by the next one, however soon.
-TEST(Ports, AnInterruptedQuestionIsAskedAgain) {
+TEST(Ports, an_interrupted_question_is_asked_again) {
   Pair p;
   p.fabric.net().set_filter([](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
     return node == 1 && is_ports(bytes, Opcode::kPlaneRequest);
@@ -305,7 +305,7 @@ TEST(Ports, AnInterruptedQuestionIsAskedAgain) {
 }
 
 // However many forgeries come, the peer is asked at most ten times per second.
-TEST(Ports, ForgeriesDoNotMakeUsAskOften) {
+TEST(Ports, forgeries_do_not_make_us_ask_often) {
   Pair p;
   p.pass(Duration::milliseconds(500));
   const Forger f{&p};
@@ -318,7 +318,7 @@ TEST(Ports, ForgeriesDoNotMakeUsAskOften) {
 }
 
 // [MRC-SEC-11]: another user of the peer's host cannot make the peer's own requests go unanswered.
-TEST(Ports, ForgeriesDoNotUseUpThePeersAnswers) {
+TEST(Ports, forgeries_do_not_use_up_the_peers_answers) {
   Pair p;
   p.pass(Duration::milliseconds(500));
   const Forger f{&p};
@@ -347,7 +347,7 @@ TEST(Ports, ForgeriesDoNotUseUpThePeersAnswers) {
 }
 
 // [MRC-EXT-10]: what a spoofer who does not see the query can send.
-TEST(Ports, AnAnnouncementNeedsTheNonceAndThePeersAddress) {
+TEST(Ports, an_announcement_needs_the_nonce_and_the_peers_address) {
   Pair p;
   uint64_t nonce = 0;
   p.fabric.net().set_filter([&](int node, int, const wire::Flow&, const std::vector<uint8_t>& bytes) {
@@ -391,7 +391,7 @@ TEST(Ports, AnAnnouncementNeedsTheNonceAndThePeersAddress) {
 }
 
 // [MRC-RSP-11]: records of destroyed QPs as well.
-TEST(Ports, AreComparedForDestroyedQps) {
+TEST(Ports, are_compared_for_destroyed_qps) {
   Pair p;
   p.pass(Duration::milliseconds(1));
   ASSERT_EQ(p.write(1, 0, 1000), PostResult::kOk);

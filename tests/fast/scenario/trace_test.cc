@@ -40,7 +40,7 @@ Traced run(const FabricConfig& config, Change change, uint32_t rounds = 1) {
   return t;
 }
 
-TEST(Trace, EveryBurstSaysWhyItTakesItsPath) {
+TEST(Trace, every_burst_says_why_it_takes_its_path) {
   const Traced t = run(without_queries(), [](Pair*) {});
   std::optional<event::EvChosen> chosen;
   for (const TraceRecord& r : t.all) {
@@ -56,7 +56,7 @@ TEST(Trace, EveryBurstSaysWhyItTakesItsPath) {
   EXPECT_EQ(t.any(TraceEvent::kRetransmit), 0);
 }
 
-TEST(Trace, LossIsRepairedBecauseOthersOvertook) {
+TEST(Trace, loss_is_repaired_because_others_overtook) {
   const Traced t = run({}, [](Pair* p) {
     for (int plane = 0; plane < 4; ++plane) p->fabric.net().link(plane).loss = 0.02;
   });
@@ -68,7 +68,7 @@ TEST(Trace, LossIsRepairedBecauseOthersOvertook) {
 }
 
 // Each retransmission's trigger is that of the latest event that declared the packet lost.
-TEST(Trace, TheReasonOfARetransmissionIsThatOfItsLoss) {
+TEST(Trace, the_reason_of_a_retransmission_is_that_of_its_loss) {
   const Traced t = run({}, [](Pair* p) {
     for (int plane = 0; plane < 4; ++plane) p->fabric.net().link(plane).loss = 0.05;
   });
@@ -89,7 +89,7 @@ TEST(Trace, TheReasonOfARetransmissionIsThatOfItsLoss) {
   EXPECT_GT(seen, 10);
 }
 
-TEST(Trace, APlaneThatDiesTakesItsPathsAlong) {
+TEST(Trace, a_plane_that_dies_takes_its_paths_along) {
   const Traced t = run(
       {}, [](Pair* p) { p->fabric.net().link(2).loss = 1; }, 5);
   EXPECT_GT(t.of(TraceEvent::kPlane, TraceTrigger::kLosses) + t.of(TraceEvent::kEvState, TraceTrigger::kLosses) +
@@ -103,7 +103,7 @@ TEST(Trace, APlaneThatDiesTakesItsPathsAlong) {
   }
 }
 
-TEST(Trace, MarksMakePathsWaitATurn) {
+TEST(Trace, marks_make_paths_wait_a_turn) {
   FabricConfig config;
   const Traced t = run(config, [](Pair* p) {
     for (int plane = 0; plane < 4; ++plane) {
@@ -117,7 +117,7 @@ TEST(Trace, MarksMakePathsWaitATurn) {
   EXPECT_GT(t.of(TraceEvent::kCwnd, TraceTrigger::kMarked), 0);
 }
 
-TEST(Trace, TrimmedPacketsAreSentAgainAsTrimmed) {
+TEST(Trace, trimmed_packets_are_sent_again_as_trimmed) {
   FabricConfig config;
   config.endpoint.trimming = true;
   const Traced t = run(config, [](Pair* p) {
@@ -134,7 +134,7 @@ TEST(Trace, TrimmedPacketsAreSentAgainAsTrimmed) {
   EXPECT_GT(t.of(TraceEvent::kEvState, TraceTrigger::kTrimmed), 0);
 }
 
-TEST(Trace, SilenceIsTheReasonOfAProbe) {
+TEST(Trace, silence_is_the_reason_of_a_probe) {
   const Traced t = run({}, [](Pair* p) {
     for (int plane = 0; plane < 4; ++plane) p->fabric.net().link(plane).loss = 0.3;
   });

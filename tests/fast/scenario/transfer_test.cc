@@ -8,7 +8,7 @@ namespace {
 class Sizes : public testing::TestWithParam<uint32_t> {};
 
 // [MRC-RETH-1]: payload goes to the address of the message + k * path MTU, and nowhere else.
-TEST_P(Sizes, WritesAroundTheMtuArriveWholeAndNothingBeside) {
+TEST_P(Sizes, writes_around_the_mtu_arrive_whole_and_nothing_beside) {
   const uint32_t mtu = GetParam();
   QpAttr attr;
   attr.path_mtu = mtu;
@@ -34,7 +34,7 @@ TEST_P(Sizes, WritesAroundTheMtuArriveWholeAndNothingBeside) {
 INSTANTIATE_TEST_SUITE_P(Mtu, Sizes, testing::Values(256, 512, 1024, 2048, 4096, 8192));
 
 // [MRC-WIRE-4]: an Only packet with dmalen 0 is valid; spec/clients.md rule 11: no SGE, or one of zeros.
-TEST(Transfer, EmptyWriteImmIsASignal) {
+TEST(Transfer, empty_write_imm_is_a_signal) {
   Pair p;
   p.fabric.post_receives(1, p.link.qb, 70, 2);
   SendWr wr;
@@ -60,7 +60,7 @@ TEST(Transfer, EmptyWriteImmIsASignal) {
 }
 
 // [MRC-RETH-1]: pieces of several regions become one run of bytes at the target, packets may cross pieces.
-TEST(Transfer, GathersFromSeveralRegions) {
+TEST(Transfer, gathers_from_several_regions) {
   Pair p;
   std::vector<uint8_t> one(5001, 1), two(1, 2), three(9000, 3);
   const Key k1 = p.fabric.register_memory(0, one), k2 = p.fabric.register_memory(0, two),
@@ -85,7 +85,7 @@ TEST(Transfer, GathersFromSeveralRegions) {
 }
 
 // Inline data belongs to the library when post returns; a lost first transmission must not pick up later bytes.
-TEST(Transfer, InlineDataMayBeOverwrittenAfterPost) {
+TEST(Transfer, inline_data_may_be_overwritten_after_post) {
   Pair p;
   p.fabric.net().add_outage({-1, 0, p.fabric.now(), p.fabric.now() + Duration::milliseconds(2)});
   uint8_t text[64];
@@ -106,7 +106,7 @@ TEST(Transfer, InlineDataMayBeOverwrittenAfterPost) {
 }
 
 // spec/clients.md rule 12: queues are used to the last slot; a signalled completion frees itself and the run before it.
-TEST(Transfer, UnsignalledRunsAreReportedAsSlots) {
+TEST(Transfer, unsignalled_runs_are_reported_as_slots) {
   Pair p;
   for (uint64_t i = 0; i < 64; ++i) ASSERT_EQ(p.write(i, i * 100, 100, i == 62), PostResult::kOk);
   for (uint64_t i = 64; i < 128; ++i) ASSERT_EQ(p.write(i, i * 100, 100, i == 127), PostResult::kOk);
@@ -119,7 +119,7 @@ TEST(Transfer, UnsignalledRunsAreReportedAsSlots) {
 }
 
 // [MRC-PSN-1]: the wrap from 0xFFFFFF to 0 is ordinary, also inside a message, also with losses around it.
-TEST(Transfer, PsnWrapsInsideAMessage) {
+TEST(Transfer, psn_wraps_inside_a_message) {
   for (double loss : {0.0, 0.05}) {
     QpAttr attr;
     attr.path_mtu = 1024;
@@ -146,7 +146,7 @@ TEST(Transfer, PsnWrapsInsideAMessage) {
 }
 
 // Both directions of one QP are independent PSN spaces.
-TEST(Transfer, BothDirectionsOfOneQp) {
+TEST(Transfer, both_directions_of_one_qp) {
   Pair p;
   std::vector<uint8_t> back_source(300000, 0x77), back_target(300000, kFill);
   const Key lkey = p.fabric.register_memory(1, back_source), rkey = p.fabric.register_memory(0, back_target);
@@ -163,7 +163,7 @@ TEST(Transfer, BothDirectionsOfOneQp) {
   EXPECT_EQ(back_source, back_target);
 }
 
-TEST(Transfer, AHundredQueuePairsShareThePlanes) {
+TEST(Transfer, a_hundred_queue_pairs_share_the_planes) {
   Pair p;
   std::vector<Link> links{p.link};
   while (links.size() < 100) links.push_back(p.fabric.connect(0, 1));

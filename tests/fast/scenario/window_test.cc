@@ -8,7 +8,7 @@ namespace {
 class Windows : public testing::TestWithParam<int> {};
 
 // [MRC-PSN-2]: the responder takes cack + 1 .. cack + 128 * MPR; the requester uses the last reported cack.
-TEST_P(Windows, NeverMorePsnsUnderWayThanTheRespondersWindow) {
+TEST_P(Windows, never_more_psns_under_way_than_the_responders_window) {
   QpAttr attr;
   attr.path_mtu = 256;
   attr.mpr = attr.mpr_dest = static_cast<uint8_t>(GetParam());
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Mpr, Windows, testing::Values(1, 2, 32));
 
 // [MRC-CHOICE-Q26] The largest window is used to its end, and its far end fits the signed offsets of a SACK: what is
 // lost early is repaired while everything behind it has arrived.
-TEST(Window, TheLargestWindowIsUsedToItsEnd) {
+TEST(Window, the_largest_window_is_used_to_its_end) {
   constexpr uint32_t kBytes = 256 * 128 * 255 + 500000;
   QpAttr attr;
   attr.path_mtu = 256;
@@ -71,7 +71,7 @@ TEST(Window, TheLargestWindowIsUsedToItsEnd) {
 
 // The same with queues that hold half of the window, for many seeds: every loss is repaired in a number of
 // round trips (100 ms), and no seed stalls.
-TEST(Window, AWindowThatOverflowsTheQueuesIsRepairedInTimeWithAnySeed) {
+TEST(Window, a_window_that_overflows_the_queues_is_repaired_in_time_with_any_seed) {
   constexpr uint32_t kBytes = 256 * 128 * 4 + 8000;
   for (const double loss : {0.01, 0.1}) {
     for (uint64_t seed = 1; seed <= 100; ++seed) {
@@ -99,7 +99,7 @@ TEST(Window, AWindowThatOverflowsTheQueuesIsRepairedInTimeWithAnySeed) {
 }
 
 // spec/clients.md rule 5: more WriteIMMs are posted than the limit; they queue at the sender and none fails.
-TEST(Window, WriteImmsBeyondTheLimitQueueAtTheSender) {
+TEST(Window, write_imms_beyond_the_limit_queue_at_the_sender) {
   QpAttr attr;
   attr.max_wimm = attr.max_wimm_dest = 4;
   Pair p({}, attr);
@@ -125,7 +125,7 @@ TEST(Window, WriteImmsBeyondTheLimitQueueAtTheSender) {
 }
 
 // [MRC-WIMM-2]: RQMSN wraps at 2^16, and a limit that does not divide that keeps its places apart all the same.
-TEST(Window, WriteImmsWrapWithALimitThatIsNoPowerOfTwo) {
+TEST(Window, write_imms_wrap_with_a_limit_that_is_no_power_of_two) {
   QpAttr attr;
   attr.max_wimm = attr.max_wimm_dest = 100;
   Pair p({}, attr, 4096, {256, 256, 4, 64});
@@ -148,7 +148,7 @@ TEST(Window, WriteImmsWrapWithALimitThatIsNoPowerOfTwo) {
 }
 
 // A WriteIMM that finds no receive work request is held until there is one; its payload is in memory meanwhile.
-TEST(Window, WriteImmWithoutReceiveIsHeld) {
+TEST(Window, write_imm_without_receive_is_held) {
   Pair p;
   ASSERT_EQ(p.write_imm(1, 0, 5000, 7), PostResult::kOk);
   ASSERT_EQ(p.write_imm(2, 5000, 0, 8), PostResult::kOk);
@@ -168,7 +168,7 @@ TEST(Window, WriteImmWithoutReceiveIsHeld) {
 }
 
 // [MRC-AETH-1]: with holding off, the same is a NAK for an invalid request and the end of both QPs.
-TEST(Window, WriteImmWithoutReceiveIsAnErrorWhereHoldingIsOff) {
+TEST(Window, write_imm_without_receive_is_an_error_where_holding_is_off) {
   FabricConfig c;
   c.endpoint.hold_without_recv_wqe = false;
   Pair p(c);

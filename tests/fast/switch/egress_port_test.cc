@@ -60,7 +60,7 @@ class EgressPortTest : public testing::Test {
 
 using enum TrafficClass;
 
-TEST_F(EgressPortTest, SendsAtItsRate) {
+TEST_F(EgressPortTest, sends_at_its_rate) {
   make({});
   enqueue(3);
   EXPECT_EQ(port_->queued_bytes(), 2 * kBytes);
@@ -71,7 +71,7 @@ TEST_F(EgressPortTest, SendsAtItsRate) {
   EXPECT_EQ(pool_.live(), 0u);
 }
 
-TEST_F(EgressPortTest, AnotherRateCountsFromTheNextFrameOn) {
+TEST_F(EgressPortTest, another_rate_counts_from_the_next_frame_on) {
   make({});
   enqueue(2);
   port_->set_rate(1e8);
@@ -80,21 +80,21 @@ TEST_F(EgressPortTest, AnotherRateCountsFromTheNextFrameOn) {
   EXPECT_EQ(all[1].us, 110);
 }
 
-TEST_F(EgressPortTest, WithoutARateNothingWaits) {
+TEST_F(EgressPortTest, without_a_rate_nothing_waits) {
   make({});
   port_->set_rate(0);
   enqueue(3);
   for (const Left& l : drain()) EXPECT_EQ(l.us, 0);
 }
 
-TEST_F(EgressPortTest, ControlPassesWaitingData) {
+TEST_F(EgressPortTest, control_passes_waiting_data) {
   make({});
   enqueue(3);
   enqueue(1, 46);
   EXPECT_EQ(classes(drain()), (std::vector<TrafficClass>{kData, kControl, kData, kData}));
 }
 
-TEST_F(EgressPortTest, TrimsBeyondItsLimitAndNotAtIt) {
+TEST_F(EgressPortTest, trims_beyond_its_limit_and_not_at_it) {
   QueueConfig q;
   q.trimming = true;
   q.data_limit = 2 * kBytes;
@@ -115,7 +115,7 @@ TEST_F(EgressPortTest, TrimsBeyondItsLimitAndNotAtIt) {
   EXPECT_EQ(port_->counters().data_drops, 0u);
 }
 
-TEST_F(EgressPortTest, TheLastHopHasACodePointOfItsOwn) {
+TEST_F(EgressPortTest, the_last_hop_has_a_code_point_of_its_own) {
   QueueConfig q;
   q.trimming = q.last_hop = true;
   q.data_limit = 0;
@@ -150,7 +150,7 @@ TEST_F(EgressPortTest, packets_that_may_not_be_trimmed_are_dropped_beyond_the_dr
   EXPECT_EQ(pool_.live(), 0u);
 }
 
-TEST_F(EgressPortTest, WithoutTrimmingDropsBeyondTheDataLimit) {
+TEST_F(EgressPortTest, without_trimming_drops_beyond_the_data_limit) {
   QueueConfig q;
   q.data_limit = 2 * kBytes;
   make(q);
@@ -161,7 +161,7 @@ TEST_F(EgressPortTest, WithoutTrimmingDropsBeyondTheDataLimit) {
   EXPECT_EQ(port_->counters().trimmed, 0u);
 }
 
-TEST_F(EgressPortTest, TrimmedAndControlQueuesDropBeyondTheirLimitsAndNotAtThem) {
+TEST_F(EgressPortTest, trimmed_and_control_queues_drop_beyond_their_limits_and_not_at_them) {
   QueueConfig q;
   q.trimming = true;
   q.data_limit = 0;
@@ -180,7 +180,7 @@ TEST_F(EgressPortTest, TrimmedAndControlQueuesDropBeyondTheirLimitsAndNotAtThem)
   EXPECT_EQ(port_->counters().control_drops, 1u);
 }
 
-TEST_F(EgressPortTest, MarksByWhatIsLeftBehind) {
+TEST_F(EgressPortTest, marks_by_what_is_left_behind) {
   QueueConfig q;
   q.ecn_min = q.ecn_max = 2 * kBytes;
   make(q);
@@ -192,7 +192,7 @@ TEST_F(EgressPortTest, MarksByWhatIsLeftBehind) {
   EXPECT_EQ(port_->counters().marked, 2u);
 }
 
-TEST_F(EgressPortTest, MarksMoreOftenTheMoreWaits) {
+TEST_F(EgressPortTest, marks_more_often_the_more_waits) {
   QueueConfig q;
   q.ecn_min = 0;
   q.ecn_max = 4000 * kBytes;
@@ -205,7 +205,7 @@ TEST_F(EgressPortTest, MarksMoreOftenTheMoreWaits) {
   EXPECT_NEAR(late, 500, 120);
 }
 
-TEST_F(EgressPortTest, MarksOnlyWhatSaysEct) {
+TEST_F(EgressPortTest, marks_only_what_says_ect) {
   QueueConfig q;
   q.ecn_min = q.ecn_max = 0;
   make(q);
@@ -216,7 +216,7 @@ TEST_F(EgressPortTest, MarksOnlyWhatSaysEct) {
   EXPECT_EQ(port_->counters().marked, 0u);
 }
 
-TEST_F(EgressPortTest, TrimmedPacketsHaveTheirShareWhileDataWaits) {
+TEST_F(EgressPortTest, trimmed_packets_have_their_share_while_data_waits) {
   QueueConfig q;
   q.trimming = true;
   q.trimmed_share = 0.25;
@@ -231,7 +231,7 @@ TEST_F(EgressPortTest, TrimmedPacketsHaveTheirShareWhileDataWaits) {
   EXPECT_NEAR(static_cast<double>(trimmed) / static_cast<double>(trimmed + data), 0.25, 0.02);
 }
 
-TEST_F(EgressPortTest, TheTossCutsEitherTheArrivingOrTheNewest) {
+TEST_F(EgressPortTest, the_toss_cuts_either_the_arriving_or_the_newest) {
   QueueConfig q;
   q.trimming = q.trim_random = true;
   q.data_limit = kBytes;
@@ -253,7 +253,7 @@ TEST_F(EgressPortTest, TheTossCutsEitherTheArrivingOrTheNewest) {
   EXPECT_EQ(pool_.live(), 0u);
 }
 
-TEST_F(EgressPortTest, ALinkThatGoesDownLosesWhatWaits) {
+TEST_F(EgressPortTest, a_link_that_goes_down_loses_what_waits) {
   make({});
   enqueue(4);
   port_->set_up(false);

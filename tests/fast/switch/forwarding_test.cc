@@ -34,13 +34,13 @@ class ForwardingTest : public testing::Test {
   Forwarding table_;
 };
 
-TEST_F(ForwardingTest, TheLongestPrefixDecides) {
+TEST_F(ForwardingTest, the_longest_prefix_decides) {
   EXPECT_EQ(decide("fd00:1::5").port, 3);
   EXPECT_EQ(decide("fd00:1::6").port, 2);
   EXPECT_EQ(decide("fd00:9::6").verdict, Verdict::kNoRoute);
 }
 
-TEST_F(ForwardingTest, ShiftsItsOwnUsidAndLooksAgain) {
+TEST_F(ForwardingTest, shifts_its_own_usid_and_looks_again) {
   Frame* f = to("fcbb:bb00:400:800:401:c01::");
   const Decision d = table_.decide(f);
   EXPECT_EQ(d.verdict, Verdict::kForward);
@@ -49,13 +49,13 @@ TEST_F(ForwardingTest, ShiftsItsOwnUsidAndLooksAgain) {
   EXPECT_EQ(hop_limit(*f), 63);
 }
 
-TEST_F(ForwardingTest, AFullListIsFilledWithZeros) {
+TEST_F(ForwardingTest, a_full_list_is_filled_with_zeros) {
   Frame* f = to("fcbb:bb00:400:800:3:4:5:6");
   table_.decide(f);
   EXPECT_EQ(destination(*f), ip("fcbb:bb00:800:3:4:5:6:0"));
 }
 
-TEST_F(ForwardingTest, AListOfAnotherIsForwardedAsItIs) {
+TEST_F(ForwardingTest, a_list_of_another_is_forwarded_as_it_is) {
   Frame* f = to("fcbb:bb00:800:401::");
   EXPECT_EQ(table_.decide(f).port, 1);
   EXPECT_EQ(destination(*f), ip("fcbb:bb00:800:401::"));
@@ -65,7 +65,7 @@ TEST_F(ForwardingTest, unknown_usids_end_in_the_blackhole) {
   EXPECT_EQ(decide("fcbb:bb00:400:999::").verdict, Verdict::kNoRoute);
 }
 
-TEST_F(ForwardingTest, ItsOwnAddressesAreTheKernels) {
+TEST_F(ForwardingTest, its_own_addresses_are_the_kernels) {
   for (const char* own : {"fe80::1", "ff02::1", "fcbb:bb00:400::"}) {
     Frame* f = to(own);
     EXPECT_EQ(table_.decide(f).verdict, Verdict::kLocal) << own;
@@ -73,13 +73,13 @@ TEST_F(ForwardingTest, ItsOwnAddressesAreTheKernels) {
   }
 }
 
-TEST_F(ForwardingTest, TheHopLimitEndsAtOne) {
+TEST_F(ForwardingTest, the_hop_limit_ends_at_one) {
   EXPECT_EQ(table_.decide(to("fd00:1::5", 1, 2)).verdict, Verdict::kForward);
   EXPECT_EQ(table_.decide(to("fd00:1::5", 1, 1)).verdict, Verdict::kHopLimit);
   EXPECT_EQ(table_.decide(to("fd00:1::5", 1, 0)).verdict, Verdict::kHopLimit);
 }
 
-TEST_F(ForwardingTest, FlowsSpreadOverThePortsThatAreUp) {
+TEST_F(ForwardingTest, flows_spread_over_the_ports_that_are_up) {
   const auto spread = [&] {
     std::map<uint16_t, int> seen;
     for (uint16_t port = 0; port < 3000; ++port) ++seen[table_.decide(to("fd00:2::1", port)).port];

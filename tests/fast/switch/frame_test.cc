@@ -18,7 +18,7 @@ class FrameTest : public testing::Test {
   FramePool pool_{10000, 100};
 };
 
-TEST_F(FrameTest, ClassesFollowTheCodePoint) {
+TEST_F(FrameTest, classes_follow_the_code_point) {
   const auto seen = [&](int dscp) {
     FrameSpec s;
     s.traffic_class = static_cast<uint8_t>(dscp << 2);
@@ -49,7 +49,7 @@ TEST_F(FrameTest, a_truncated_or_foreign_packet_is_refused) {
   EXPECT_FALSE(parse(put(&pool_, other), CodePoints()));
 }
 
-TEST_F(FrameTest, PaddingIsCutOff) {
+TEST_F(FrameTest, padding_is_cut_off) {
   FrameSpec s;
   s.payload = 2;
   std::vector<uint8_t> padded = bytes_of(s);
@@ -60,7 +60,7 @@ TEST_F(FrameTest, PaddingIsCutOff) {
   EXPECT_EQ(f->bytes, whole);
 }
 
-TEST_F(FrameTest, TrimMakesEveryLengthThatOfTheRest) {
+TEST_F(FrameTest, trim_makes_every_length_that_of_the_rest) {
   Frame* f = make({});
   trim(f, 104, 12);
   EXPECT_EQ(f->bytes, 104u);
@@ -73,7 +73,7 @@ TEST_F(FrameTest, TrimMakesEveryLengthThatOfTheRest) {
   for (uint32_t i = kPlainHeaders; i < f->bytes; ++i) EXPECT_EQ(f->data[i], static_cast<uint8_t>(i - kPlainHeaders));
 }
 
-TEST_F(FrameTest, TrimLeavesTheTransportHeadersWhole) {
+TEST_F(FrameTest, trim_leaves_the_transport_headers_whole) {
   Frame* plain = make({});
   trim(plain, 10, 12);
   EXPECT_EQ(plain->bytes, kPlainHeaders + kTrimKeeps);
@@ -88,7 +88,7 @@ TEST_F(FrameTest, TrimLeavesTheTransportHeadersWhole) {
   EXPECT_EQ(f->data[f->inner] & 15, 4) << "the inner header has the code point, too: 16 << 2 is 0x40";
 }
 
-TEST_F(FrameTest, AShortPacketIsTrimmedWithoutBeingCut) {
+TEST_F(FrameTest, a_short_packet_is_trimmed_without_being_cut) {
   FrameSpec s;
   s.payload = 32;  // a probe
   Frame* f = make(s);
@@ -98,7 +98,7 @@ TEST_F(FrameTest, AShortPacketIsTrimmedWithoutBeingCut) {
   EXPECT_EQ(f->tc, TrafficClass::kTrimmed);
 }
 
-TEST_F(FrameTest, MarksAllHeadersThatSayEct) {
+TEST_F(FrameTest, marks_all_headers_that_say_ect) {
   FrameSpec s;
   s.outer_to = "fcbb:bb00:400::";
   Frame* f = make(s);
@@ -109,7 +109,7 @@ TEST_F(FrameTest, MarksAllHeadersThatSayEct) {
   EXPECT_FALSE(mark_ce(make(s)));
 }
 
-TEST_F(FrameTest, TakesTheNextSegmentOfAnSrh) {
+TEST_F(FrameTest, takes_the_next_segment_of_an_srh) {
   FrameSpec s;
   s.payload = 100;  // the length stays below 256
   std::vector<uint8_t> bytes = bytes_of(s);
@@ -128,7 +128,7 @@ TEST_F(FrameTest, TakesTheNextSegmentOfAnSrh) {
   EXPECT_FALSE(advance_segment(f)) << "more left than there are";
 }
 
-TEST_F(FrameTest, FlowsHaveHashesOfTheirOwn) {
+TEST_F(FrameTest, flows_have_hashes_of_their_own) {
   FrameSpec s;
   const uint64_t first = flow_hash(*make(s), 1);
   EXPECT_EQ(flow_hash(*make(s), 1), first);

@@ -44,7 +44,7 @@ class SwitchQueueTest : public testing::Test {
 
 using enum TrafficClass;
 
-TEST_F(SwitchQueueTest, ControlThenTrimmedThenData) {
+TEST_F(SwitchQueueTest, control_then_trimmed_then_data) {
   make({});
   for (const TrafficClass tc : {kData, kTrimmed, kControl}) EXPECT_EQ(offer(item(tc)), nullptr);
   EXPECT_EQ(queue_.back().count(), 3u);
@@ -52,7 +52,7 @@ TEST_F(SwitchQueueTest, ControlThenTrimmedThenData) {
   EXPECT_EQ(queue_.back().next(), nullptr);
 }
 
-TEST_F(SwitchQueueTest, DataUpToTheLimitWaitsWholeBeyondItIsTrimmed) {
+TEST_F(SwitchQueueTest, data_up_to_the_limit_waits_whole_beyond_it_is_trimmed) {
   QueueRules rules;
   rules.trimming = true;
   rules.data_limit = 2000;
@@ -65,7 +65,7 @@ TEST_F(SwitchQueueTest, DataUpToTheLimitWaitsWholeBeyondItIsTrimmed) {
   EXPECT_EQ(queue_.back().trimmed().bytes(), 100);
 }
 
-TEST_F(SwitchQueueTest, WithoutTrimmingDataBeyondTheLimitIsTheCallersAgain) {
+TEST_F(SwitchQueueTest, without_trimming_data_beyond_the_limit_is_the_callers_again) {
   QueueRules rules;
   rules.data_limit = 2000;
   rules.drop_limit = 3000;  // counts with trimming alone
@@ -88,7 +88,7 @@ TEST_F(SwitchQueueTest, packets_that_may_not_be_trimmed_are_queued_up_to_the_dro
   EXPECT_EQ(offer(late), late);
 }
 
-TEST_F(SwitchQueueTest, ADropLimitBelowTheLimitIsTheLimit) {
+TEST_F(SwitchQueueTest, a_drop_limit_below_the_limit_is_the_limit) {
   QueueRules rules;
   rules.trimming = true;
   rules.data_limit = 1000;
@@ -97,7 +97,7 @@ TEST_F(SwitchQueueTest, ADropLimitBelowTheLimitIsTheLimit) {
   EXPECT_EQ(offer(item(kData, 1000, false)), nullptr);
 }
 
-TEST_F(SwitchQueueTest, TrimmedAndControlHaveLimitsOfTheirOwn) {
+TEST_F(SwitchQueueTest, trimmed_and_control_have_limits_of_their_own) {
   QueueRules rules;
   rules.trimming = true;
   rules.data_limit = 1000;
@@ -115,7 +115,7 @@ TEST_F(SwitchQueueTest, TrimmedAndControlHaveLimitsOfTheirOwn) {
 }
 
 // The share counts in bytes, for any sizes.
-TEST_F(SwitchQueueTest, TrimmedPacketsHaveTheirShareOfTheBytesWhileDataWaits) {
+TEST_F(SwitchQueueTest, trimmed_packets_have_their_share_of_the_bytes_while_data_waits) {
   QueueRules rules;
   rules.trimmed_share = 0.25;
   make(rules);
@@ -129,7 +129,7 @@ TEST_F(SwitchQueueTest, TrimmedPacketsHaveTheirShareOfTheBytesWhileDataWaits) {
   EXPECT_NEAR(static_cast<double>(trimmed) / static_cast<double>(trimmed + data), 0.25, 0.03);
 }
 
-TEST_F(SwitchQueueTest, AShareOfAllPutsTrimmedPacketsFirst) {
+TEST_F(SwitchQueueTest, a_share_of_all_puts_trimmed_packets_first) {
   QueueRules rules;
   rules.trimmed_share = 1;
   make(rules);
@@ -138,7 +138,7 @@ TEST_F(SwitchQueueTest, AShareOfAllPutsTrimmedPacketsFirst) {
   EXPECT_EQ(order(), (std::vector{kTrimmed, kTrimmed, kTrimmed, kData}));
 }
 
-TEST_F(SwitchQueueTest, PausedDataStaysAndTheRestGoes) {
+TEST_F(SwitchQueueTest, paused_data_stays_and_the_rest_goes) {
   make({});
   offer(item());
   offer(item(kTrimmed));
@@ -149,7 +149,7 @@ TEST_F(SwitchQueueTest, PausedDataStaysAndTheRestGoes) {
   EXPECT_EQ(queue_.back().next()->tc, kData);
 }
 
-TEST_F(SwitchQueueTest, MarksFromNeverToAlwaysByWhatIsLeft) {
+TEST_F(SwitchQueueTest, marks_from_never_to_always_by_what_is_left) {
   QueueRules rules;
   rules.ecn_min = 1000;
   rules.ecn_max = 3000;
@@ -167,7 +167,7 @@ TEST_F(SwitchQueueTest, MarksFromNeverToAlwaysByWhatIsLeft) {
   EXPECT_EQ(marked_of_1000(), 1000);
 }
 
-TEST_F(SwitchQueueTest, MarksAShareBelowTheUpperThresholdAndAllBeyond) {
+TEST_F(SwitchQueueTest, marks_a_share_below_the_upper_threshold_and_all_beyond) {
   QueueRules rules;
   rules.ecn_min = 0;
   rules.ecn_max = 2000;
@@ -184,7 +184,7 @@ TEST_F(SwitchQueueTest, MarksAShareBelowTheUpperThresholdAndAllBeyond) {
   EXPECT_EQ(marked_of_10000(), 10000);
 }
 
-TEST_F(SwitchQueueTest, TheTossCutsTheNewestOrTheArrivingOne) {
+TEST_F(SwitchQueueTest, the_toss_cuts_the_newest_or_the_arriving_one) {
   QueueRules rules;
   rules.trimming = rules.trim_random = true;
   rules.data_limit = 1000;
@@ -200,7 +200,7 @@ TEST_F(SwitchQueueTest, TheTossCutsTheNewestOrTheArrivingOne) {
   EXPECT_NEAR(exchanged, 500, 100);
 }
 
-TEST_F(SwitchQueueTest, TakeAnyEmptiesAllQueues) {
+TEST_F(SwitchQueueTest, take_any_empties_all_queues) {
   make({});
   for (const TrafficClass tc : {kData, kTrimmed, kControl}) offer(item(tc));
   for (int i = 0; i < 3; ++i) EXPECT_NE(queue_.back().take_any(), nullptr);

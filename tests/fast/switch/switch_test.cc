@@ -53,7 +53,7 @@ class SwitchTest : public testing::Test {
   Switch switch_;
 };
 
-TEST_F(SwitchTest, TakesQueuesAndRatesFromTheFabric) {
+TEST_F(SwitchTest, takes_queues_and_rates_from_the_fabric) {
   ASSERT_EQ(config_.ports.size(), 4u);
   const PortConfig& host = config_.ports[port("h0")];
   const PortConfig& spine = config_.ports[port("t1-0")];
@@ -69,7 +69,7 @@ TEST_F(SwitchTest, TakesQueuesAndRatesFromTheFabric) {
   EXPECT_EQ(host.peer_mac, (Mac{0x02, 0x00, 0, 0, 0, 0}));
 }
 
-TEST_F(SwitchTest, ForwardsUpAndDownWithTheNeighboursAddresses) {
+TEST_F(SwitchTest, forwards_up_and_down_with_the_neighbours_addresses) {
   switch_.receive(to("fcbb:bb00:400:c01::"), port("t1-1"), us(100));
   switch_.receive(to("fd00:1:1::1"), port("h0"), us(100));
   EXPECT_EQ(switch_.next_event(), us(100));
@@ -85,14 +85,14 @@ TEST_F(SwitchTest, ForwardsUpAndDownWithTheNeighboursAddresses) {
 }
 
 // Eight frames that the sender's kernel hands over at once arrive one after the other, so nothing is trimmed.
-TEST_F(SwitchTest, ABurstOfOneLinkIsATrain) {
+TEST_F(SwitchTest, a_burst_of_one_link_is_a_train) {
   for (int i = 0; i < 8; ++i) switch_.receive(to("fd00:1::1"), port("t1-0"), us(100));
   EXPECT_EQ(run(us(109)).size(), 0u);
   EXPECT_EQ(run(us(1000)).size(), 8u);
   EXPECT_EQ(switch_.egress(port("h0")).counters().max_queue, 0);
 }
 
-TEST_F(SwitchTest, TwoLinksIntoOneFillTheQueueAndAreTrimmed) {
+TEST_F(SwitchTest, two_links_into_one_fill_the_queue_and_are_trimmed) {
   for (int i = 0; i < 20; ++i)
     for (const char* from : {"t1-0", "t1-1"}) switch_.receive(to("fd00:1::1"), port(from), us(100));
   const std::vector<Frame*> left = run(us(10000));
@@ -107,7 +107,7 @@ TEST_F(SwitchTest, TwoLinksIntoOneFillTheQueueAndAreTrimmed) {
 }
 
 // The process may look late; what it does then is what it would have done in time.
-TEST_F(SwitchTest, LatenessChangesNothing) {
+TEST_F(SwitchTest, lateness_changes_nothing) {
   const auto pass = [&](bool late) {
     FramePool pool(10000, 10000);
     Switch s(config_, &pool);
@@ -129,7 +129,7 @@ TEST_F(SwitchTest, LatenessChangesNothing) {
   EXPECT_GT(std::get<0>(pass(true)), 0u);
 }
 
-TEST_F(SwitchTest, ASenderFasterThanItsLinkIsHeldBackOnlySoFar) {
+TEST_F(SwitchTest, a_sender_faster_than_its_link_is_held_back_only_so_far) {
   // 4000 frames of 10 us at one instant: the line lags by at most 20 ms, then they come as they come.
   for (int i = 0; i < 4000; ++i) switch_.receive(to("fd00:1::1"), port("t1-0"), us(100));
   run(us(100 + 20000));
@@ -138,7 +138,7 @@ TEST_F(SwitchTest, ASenderFasterThanItsLinkIsHeldBackOnlySoFar) {
   EXPECT_GT(c.trimmed, 1000u);
 }
 
-TEST_F(SwitchTest, FramesThatAreTooLargeOrBrokenAreCounted) {
+TEST_F(SwitchTest, frames_that_are_too_large_or_broken_are_counted) {
   switch_.receive(to("fd00:1::1", 9216 + kEthernetHeader), port("h1"), us(1));
   Frame* large = to("fd00:1::1", 9216 + kEthernetHeader + 1);
   switch_.receive(large, port("h1"), us(1));
@@ -149,7 +149,7 @@ TEST_F(SwitchTest, FramesThatAreTooLargeOrBrokenAreCounted) {
   EXPECT_EQ(switch_.counters().malformed, 2u);
 }
 
-TEST_F(SwitchTest, AUsedUpHopLimitIsAnsweredWithAValidMessage) {
+TEST_F(SwitchTest, a_used_up_hop_limit_is_answered_with_a_valid_message) {
   switch_.receive(to("fd00:1::1", kBytes, 1), port("t1-1"), us(1));
   const std::vector<Frame*> left = run(us(1000));
   ASSERT_EQ(left.size(), 1u);
@@ -170,7 +170,7 @@ TEST_F(SwitchTest, AUsedUpHopLimitIsAnsweredWithAValidMessage) {
   EXPECT_EQ(run(us(3000)).size(), 0u);
 }
 
-TEST_F(SwitchTest, ADeadLinkTakesNothing) {
+TEST_F(SwitchTest, a_dead_link_takes_nothing) {
   switch_.set_up(port("h0"), false);
   switch_.receive(to("fd00:1::1"), port("t1-0"), us(1));
   EXPECT_EQ(run(us(1000)).size(), 0u);
@@ -180,7 +180,7 @@ TEST_F(SwitchTest, ADeadLinkTakesNothing) {
   EXPECT_EQ(run(us(3000)).size(), 1u);
 }
 
-TEST_F(SwitchTest, NothingLeaksFromThePool) {
+TEST_F(SwitchTest, nothing_leaks_from_the_pool) {
   for (int i = 0; i < 100; ++i) {
     for (const char* where : {"fd00:1::1", "fe80::1", "fcbb:bb00:400:999::", "fd00:77::1"})
       switch_.receive(to(where), port("t1-0"), us(i));
@@ -192,7 +192,7 @@ TEST_F(SwitchTest, NothingLeaksFromThePool) {
   EXPECT_EQ(switch_.counters().no_route, 200u);
 }
 
-TEST(FramePool, EndsAtItsLimit) {
+TEST(FramePool, ends_at_its_limit) {
   FramePool pool(64, 3);
   Frame* frames[3];
   for (Frame*& f : frames) ASSERT_NE(f = pool.take(), nullptr);

@@ -135,7 +135,7 @@ TEST_P(DmaBufTest, both_directions_through_the_mapping_alone) {
   for (void* memory : {back_memory, receives}) EXPECT_EQ(net_->dereg(pair.receiver(), memory), ncclSuccess);
 }
 
-TEST_P(DmaBufTest, what_cannot_be_mapped_is_refused_with_the_reason) {
+TEST_P(DmaBufTest, memory_that_cannot_be_mapped_is_refused_with_the_reason) {
   Pair pair(*net_);
   pair.join();
   Gpu gpu;

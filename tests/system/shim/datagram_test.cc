@@ -147,7 +147,7 @@ union ibv_gid group_of_ipv4(uint8_t last) {
 }
 
 // [VRB-UD-3]
-TEST(ShimDatagram, ASenderToAGroupIsAnsweredFromAGidOfItsVersion) {
+TEST(ShimDatagram, a_sender_to_a_group_is_answered_from_a_gid_of_its_version) {
   Side a, b;
   union ibv_gid mapped = group_of_ipv4(22), own;
   ibv_ah* const ah = handle_to(a.pd, mapped);
@@ -187,7 +187,7 @@ TEST(ShimDatagram, ASenderToAGroupIsAnsweredFromAGidOfItsVersion) {
 }
 
 // [VRB-UD-3] [VRB-UD-4]
-TEST(ShimDatagram, ASenderIsAnsweredByItsCompletion) {
+TEST(ShimDatagram, a_sender_is_answered_by_its_completion) {
   Side a, b;
   b.receive(1, 100 + kHeader);
   a.send(a.ah, b, 100);
@@ -213,7 +213,7 @@ TEST(ShimDatagram, ASenderIsAnsweredByItsCompletion) {
 }
 
 // [VRB-UD-7]
-TEST(ShimDatagram, TheOwnLidIsAnAddress) {
+TEST(ShimDatagram, the_own_lid_is_an_address) {
   Side a;
   ibv_ah_attr to{};
   to.port_num = 1;
@@ -240,7 +240,7 @@ TEST(ShimDatagram, TheOwnLidIsAnAddress) {
 }
 
 // [VRB-UD-3]
-TEST(ShimDatagram, HeadersOfBothVersionsAreRead) {
+TEST(ShimDatagram, headers_of_both_versions_are_read) {
   Side a;
   union ibv_gid own;
   ASSERT_EQ(ibv_query_gid(a.context, 1, 1, &own), 0);
@@ -268,7 +268,7 @@ TEST(ShimDatagram, HeadersOfBothVersionsAreRead) {
 }
 
 // [VRB-UD-1]: an event for solicited datagrams only, by a thread that sleeps.
-TEST(ShimDatagram, SolicitedDatagramsRaiseEvents) {
+TEST(ShimDatagram, solicited_datagrams_raise_events) {
   Side a, b;
   b.receive(1, 64);
   b.receive(2, 64);
@@ -284,7 +284,7 @@ TEST(ShimDatagram, SolicitedDatagramsRaiseEvents) {
 }
 
 // [VRB-WR-1]
-TEST(ShimDatagram, ByTheWrInterface) {
+TEST(ShimDatagram, by_the_wr_interface) {
   Side a(true), b;
   b.receive(1, 64);
   b.receive(2, 64);
@@ -312,7 +312,7 @@ TEST(ShimDatagram, ByTheWrInterface) {
 }
 
 // [VRB-UD-2]
-TEST(ShimDatagram, MemoryThatIsNotValidFailsTheQueuePair) {
+TEST(ShimDatagram, memory_that_is_not_valid_fails_the_queue_pair) {
   Side a, b;
   b.receive(1, 64, 0x100);
   b.receive(2, 64);
@@ -333,7 +333,7 @@ TEST(ShimDatagram, MemoryThatIsNotValidFailsTheQueuePair) {
 }
 
 // [VRB-UD-5]
-TEST(ShimDatagram, QueuePairsTakeTheRequestsOfASharedQueueInOrder) {
+TEST(ShimDatagram, queue_pairs_take_the_requests_of_a_shared_queue_in_order) {
   Side a, b(false, 4);
   ibv_qp_init_attr_ex init = b.attributes();
   ibv_qp* const second = ibv_create_qp_ex(b.context, &init);
@@ -363,7 +363,7 @@ TEST(ShimDatagram, QueuePairsTakeTheRequestsOfASharedQueueInOrder) {
 }
 
 // [VRB-SRQ-1] [VRB-UD-5]
-TEST(ShimDatagram, ASharedQueueChangesItsSize) {
+TEST(ShimDatagram, a_shared_queue_changes_its_size) {
   Side a, b(false, 2);
   const auto changed = [&](uint32_t max_wr) {
     ibv_srq_attr attr{};
@@ -387,7 +387,7 @@ TEST(ShimDatagram, ASharedQueueChangesItsSize) {
 }
 
 // [VRB-UD-5]
-TEST(ShimDatagram, FewRequestsInASharedQueueRaiseTheLimitsEvent) {
+TEST(ShimDatagram, few_requests_in_a_shared_queue_raise_the_limits_event) {
   Side a, b(false, 4);
   for (uint64_t i = 0; i < 2; ++i) ASSERT_EQ(b.receive_shared(i), 0);
   ibv_srq_attr limit{};
@@ -404,7 +404,7 @@ TEST(ShimDatagram, FewRequestsInASharedQueueRaiseTheLimitsEvent) {
 
 // [VRB-UD-5]: what a queue pair has taken is free again when it is gone, without a poll. The requests of before
 // the first queue pair are used.
-TEST(ShimDatagram, AQueuePairThatGoesReturnsItsRequestsToTheSharedQueue) {
+TEST(ShimDatagram, a_queue_pair_that_goes_returns_its_requests_to_the_shared_queue) {
   enum { kDestroyed, kReset, kDestroyedAtOnce, kRounds };
   Side a, b(false, 4);
   for (int round = 0; round < kRounds; ++round) {
@@ -441,7 +441,7 @@ TEST(ShimDatagram, AQueuePairThatGoesReturnsItsRequestsToTheSharedQueue) {
 }
 
 // [VRB-UD-5]
-TEST(ShimDatagram, ASharedQueueServesQueuePairsOfOneKind) {
+TEST(ShimDatagram, a_shared_queue_serves_queue_pairs_of_one_kind) {
   Side b(false, 4);
   ibv_qp_init_attr_ex init = b.attributes();
   init.qp_type = IBV_QPT_RC;
@@ -461,7 +461,7 @@ TEST(ShimDatagram, ASharedQueueServesQueuePairsOfOneKind) {
 }
 
 // [VRB-UD-6]
-TEST(ShimDatagram, MulticastReachesEveryMember) {
+TEST(ShimDatagram, multicast_reaches_every_member) {
   Side a, b;
   union ibv_gid group = group_of_ipv4(21);
   ibv_ah* const ah = handle_to(a.pd, group);

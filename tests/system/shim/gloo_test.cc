@@ -184,7 +184,7 @@ class Rank {
   std::thread loop_;
 };
 
-TEST(ShimGloo, RanksExchangeBlocks) {
+TEST(ShimGloo, ranks_exchange_blocks) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (uint32_t i = 0; i < kRanks; ++i) ranks.push_back(std::make_unique<Rank>(i));
   for (const auto& rank : ranks) ASSERT_TRUE(rank->ready());

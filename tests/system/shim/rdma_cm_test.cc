@@ -94,7 +94,7 @@ int take_event(int fd) {
 }
 
 // Another copy of the descriptor stays.
-TEST(ShimRdmaCm, ANumberThatIsUsedAgainMeanwhileIsNotRead) {
+TEST(ShimRdmaCm, a_number_that_is_used_again_meanwhile_is_not_read) {
   for (const int looks : {0, 1, 2, 3}) {  // 0: never
     SCOPED_TRACE(looks);
     const int fd = open("/dev/infiniband/rdma_cm", O_RDWR | O_NONBLOCK), copy = dup(fd);

@@ -94,7 +94,7 @@ class ShimWriteOrder : public testing::Test {
 };
 
 // Many of them are on the way at once.
-TEST_F(ShimWriteOrder, ACounterNeverGoesBack) {
+TEST_F(ShimWriteOrder, a_counter_never_goes_back) {
   std::atomic<uint64_t> backwards{0};
   {
     const std::jthread reader([&](const std::stop_token& over) {
@@ -118,7 +118,7 @@ TEST_F(ShimWriteOrder, ACounterNeverGoesBack) {
   EXPECT_EQ(backwards, 0u);
 }
 
-TEST_F(ShimWriteOrder, ACounterAppearsBehindTheDataBeforeIt) {
+TEST_F(ShimWriteOrder, a_counter_appears_behind_the_data_before_it) {
   constexpr uint64_t kFew = kRounds / 10;
   std::atomic<uint64_t> seen{0}, wrong{0};
   const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(60s);

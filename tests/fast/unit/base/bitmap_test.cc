@@ -5,7 +5,7 @@
 namespace mrc {
 namespace {
 
-TEST(RingBitmap, SizeIsAPowerOfTwoFromSixtyFour) {
+TEST(RingBitmap, size_is_a_power_of_two_from_sixty_four) {
   RingBitmap b;
   EXPECT_EQ(b.size(), 0u);
   for (auto [asked, got] :
@@ -15,7 +15,7 @@ TEST(RingBitmap, SizeIsAPowerOfTwoFromSixtyFour) {
   }
 }
 
-TEST(RingBitmap, BitsKeepTheirPlacesAroundTheRing) {
+TEST(RingBitmap, bits_keep_their_places_around_the_ring) {
   RingBitmap b;
   b.resize(128);
   const uint64_t origin = (1ull << 32) - 3;
@@ -27,7 +27,7 @@ TEST(RingBitmap, BitsKeepTheirPlacesAroundTheRing) {
   EXPECT_TRUE(b.test(origin + 5));
 }
 
-TEST(RingBitmap, WindowReadsSixtyFourBitsFromAnywhere) {
+TEST(RingBitmap, window_reads_sixty_four_bits_from_anywhere) {
   RingBitmap b;
   b.resize(256);
   for (uint64_t start : {0ull, 1ull, 63ull, 64ull, 200ull, 255ull}) {

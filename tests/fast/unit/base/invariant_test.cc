@@ -5,7 +5,7 @@
 namespace mrc {
 namespace {
 
-TEST(InvariantDeathTest, AViolationAbortsWithItsText) {
+TEST(InvariantDeathTest, a_violation_aborts_with_its_text) {
   EXPECT_DEATH(invariant_failed("a <= b", "file.h", 7), "file.h:7: invariant violated: a <= b");
 }
 

@@ -13,7 +13,7 @@ std::vector<PlaneId> listed(PlaneSet s) {
   return {s.begin(), s.end()};
 }
 
-TEST(PlaneSet, MembersComeAndGo) {
+TEST(PlaneSet, members_come_and_go) {
   PlaneSet s;
   EXPECT_TRUE(s.empty());
   s.insert(0_plane);
@@ -33,7 +33,7 @@ TEST(PlaneSet, MembersComeAndGo) {
   EXPECT_EQ(s, PlaneSet());
 }
 
-TEST(PlaneSet, AllOfSoManyPlanes) {
+TEST(PlaneSet, all_of_so_many_planes) {
   EXPECT_EQ(PlaneSet::all(0), PlaneSet());
   EXPECT_EQ(PlaneSet::all(1).mask(), 1u);
   EXPECT_EQ(PlaneSet::all(31).mask(), 0x7FFFFFFFu);
@@ -42,7 +42,7 @@ TEST(PlaneSet, AllOfSoManyPlanes) {
   EXPECT_EQ(PlaneSet::all(), PlaneSet::all(32));
 }
 
-TEST(PlaneSet, ConvertsByNameOnly) {
+TEST(PlaneSet, converts_by_name_only) {
   static_assert(!std::is_convertible_v<uint32_t, PlaneSet> && !std::is_constructible_v<PlaneSet, uint32_t>);
   static_assert(!std::is_convertible_v<PlaneSet, uint32_t> && !std::is_convertible_v<PlaneSet, bool>);
   EXPECT_EQ(PlaneSet::from_mask(0x80000001).mask(), 0x80000001u);
@@ -50,7 +50,7 @@ TEST(PlaneSet, ConvertsByNameOnly) {
   EXPECT_EQ(0b101_planes, (PlaneSet{0_plane, 2_plane}));
 }
 
-TEST(PlaneSet, UnionIntersectionDifference) {
+TEST(PlaneSet, union_intersection_difference) {
   const PlaneSet a = 0b0011_planes, b = 0b0110_planes;
   EXPECT_EQ(a | b, 0b0111_planes);
   EXPECT_EQ(a & b, 0b0010_planes);
@@ -65,7 +65,7 @@ TEST(PlaneSet, UnionIntersectionDifference) {
   EXPECT_EQ(s, 0b0100_planes);
 }
 
-TEST(PlaneSet, ComparesWithOtherSets) {
+TEST(PlaneSet, compares_with_other_sets) {
   const PlaneSet s = 0b0110_planes;
   EXPECT_TRUE(s.contains_all(s) && s.contains_all(0b0010_planes) && s.contains_all({}));
   EXPECT_FALSE(s.contains_all(0b0011_planes));
@@ -75,14 +75,14 @@ TEST(PlaneSet, ComparesWithOtherSets) {
   EXPECT_FALSE(s.intersects({}));
 }
 
-TEST(PlaneSet, IsWalkedInAscendingOrder) {
+TEST(PlaneSet, is_walked_in_ascending_order) {
   EXPECT_EQ(listed({}), std::vector<PlaneId>());
   EXPECT_EQ(listed({31_plane, 0_plane, 7_plane}), (std::vector<PlaneId>{0_plane, 7_plane, 31_plane}));
   EXPECT_EQ(listed(PlaneSet::all()).size(), 32u);
   EXPECT_EQ((PlaneSet{5_plane, 9_plane}.first()), 5_plane);
 }
 
-TEST(PlaneSet, MayLoseMembersWhileItIsWalked) {
+TEST(PlaneSet, may_lose_members_while_it_is_walked) {
   PlaneSet s = 0b1011_planes;
   std::vector<PlaneId> seen;
   for (const PlaneId p : s) {
@@ -93,13 +93,13 @@ TEST(PlaneSet, MayLoseMembersWhileItIsWalked) {
   EXPECT_TRUE(s.empty());
 }
 
-TEST(PlaneSet, IsPrintedAsItsMembers) {
+TEST(PlaneSet, is_printed_as_its_members) {
   std::ostringstream out;
   out << PlaneSet() << 0b101_planes;
   EXPECT_EQ(out.str(), "{}{0, 2}");
 }
 
-TEST(PerPlane, IsReachedByPlane) {
+TEST(PerPlane, is_reached_by_plane) {
   PerPlane<int> v{10, 20, 30};
   EXPECT_EQ(v[1_plane], 20);
   v[2_plane] = 31;
@@ -110,7 +110,7 @@ TEST(PerPlane, IsReachedByPlane) {
   EXPECT_EQ(PerPlane<int>(40).ids(), PlaneSet::all());
 }
 
-TEST(PlaneId, PortsCountFromOneAndIndicesFromZero) {
+TEST(PlaneId, ports_count_from_one_and_indices_from_zero) {
   EXPECT_EQ(plane_at(0), 0_plane);
   EXPECT_EQ(plane_of_port(1), 0_plane);
   EXPECT_EQ(plane_of_port(32), 31_plane);

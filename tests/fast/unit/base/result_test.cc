@@ -29,7 +29,7 @@ struct Base {
 };
 struct Derived : Base {};
 
-TEST(Result, HoldsAValueOrAnError) {
+TEST(Result, holds_a_value_or_an_error) {
   const Result<int> good = half(4);
   ASSERT_TRUE(good);
   EXPECT_TRUE(good.has_value());
@@ -41,28 +41,28 @@ TEST(Result, HoldsAValueOrAnError) {
   EXPECT_EQ(bad.error().text, "3 is odd");
 }
 
-TEST(Result, ErrorsPassOnWithTheirCodeAndAPlaceInFront) {
+TEST(Result, errors_pass_on_with_their_code_and_a_place_in_front) {
   EXPECT_EQ(*half_as_text(6), "3");
   const Result<std::string> bad = half_as_text(7);
   EXPECT_EQ(bad.error().code, EINVAL);
   EXPECT_EQ(bad.error().text, "number: 7 is odd");
 }
 
-TEST(Result, MovesWhatCannotBeCopied) {
+TEST(Result, moves_what_cannot_be_copied) {
   Result<std::unique_ptr<Base>> held = std::make_unique<Derived>();
   ASSERT_TRUE(held);
   const std::unique_ptr<Base> taken = *std::move(held);
   EXPECT_NE(taken, nullptr);
 }
 
-TEST(Result, ReachesIntoItsValue) {
+TEST(Result, reaches_into_its_value) {
   Result<std::string> text = std::string("four");
   text->push_back('!');
   *text += "!";
   EXPECT_EQ(text->size(), 6u);
 }
 
-TEST(Status, IsSuccessUnlessGivenAnError) {
+TEST(Status, is_success_unless_given_an_error) {
   EXPECT_TRUE(Status());
   EXPECT_TRUE(even(2));
   const Status bad = even(5);
@@ -71,7 +71,7 @@ TEST(Status, IsSuccessUnlessGivenAnError) {
 }
 
 // Two errno values that absl's canonical codes do not tell apart.
-TEST(Error, KeepsErrnoExactly) {
+TEST(Error, keeps_errno_exactly) {
   errno = EADDRINUSE;
   const Error taken = failed_call("bind");
   errno = 0;
@@ -81,7 +81,7 @@ TEST(Error, KeepsErrnoExactly) {
   EXPECT_EQ(failed_call("make", EEXIST).text, "make: File exists");
 }
 
-TEST(ResultDeathTest, AskedForWhatItDoesNotHoldAsserts) {
+TEST(ResultDeathTest, asked_for_what_it_does_not_hold_asserts) {
 #ifndef NDEBUG
   EXPECT_DEATH((void)*half(3), "index");
   EXPECT_DEATH((void)half(4).error(), "index");

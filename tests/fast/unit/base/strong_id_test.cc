@@ -15,7 +15,7 @@ using Apple = StrongId<struct AppleTag, uint32_t>;
 using Pear = StrongId<struct PearTag, uint32_t>;
 using Small = StrongId<struct SmallTag, uint8_t>;
 
-TEST(StrongId, ConvertsByNameOnly) {
+TEST(StrongId, converts_by_name_only) {
   static_assert(!std::is_convertible_v<uint32_t, Apple> && !std::is_convertible_v<Apple, uint32_t>);
   static_assert(!std::is_convertible_v<Apple, Pear> && !std::is_constructible_v<Apple, Pear>);
   static_assert(!std::is_convertible_v<Apple, bool>);
@@ -24,19 +24,19 @@ TEST(StrongId, ConvertsByNameOnly) {
   EXPECT_EQ(Apple().value(), 0u);
 }
 
-TEST(StrongId, IsAsLargeAsTheInteger) {
+TEST(StrongId, is_as_large_as_the_integer) {
   static_assert(sizeof(Apple) == 4 && sizeof(Small) == 1);
   static_assert(std::is_trivially_copyable_v<Apple> && std::is_standard_layout_v<Apple>);
 }
 
-TEST(StrongId, Compares) {
+TEST(StrongId, compares) {
   EXPECT_EQ(Apple(7), Apple(7));
   EXPECT_NE(Apple(7), Apple(8));
   EXPECT_LT(Apple(7), Apple(8));
   EXPECT_GE(Apple(UINT32_MAX), Apple(8));
 }
 
-TEST(StrongId, Hashes) {
+TEST(StrongId, hashes) {
   const std::unordered_set<Apple> standard{Apple(1), Apple(2), Apple(1)};
   EXPECT_EQ(standard.size(), 2u);
   const std::unordered_set<Apple, absl::Hash<Apple>> abseil{Apple(1), Apple(2), Apple(1)};
@@ -44,13 +44,13 @@ TEST(StrongId, Hashes) {
   EXPECT_FALSE(abseil.contains(Apple(3)));
 }
 
-TEST(StrongId, IsPrintedAsANumber) {
+TEST(StrongId, is_printed_as_a_number) {
   std::ostringstream out;
   out << Apple(65) << ' ' << Small(65);
   EXPECT_EQ(out.str(), "65 65");
 }
 
-TEST(StrongId, IsKnownAsOne) {
+TEST(StrongId, is_known_as_one) {
   static_assert(kIsStrongId<Apple> && kIsStrongId<Small> && !kIsStrongId<uint32_t>);
 }
 

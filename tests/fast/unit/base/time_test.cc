@@ -5,14 +5,14 @@
 namespace mrc {
 namespace {
 
-TEST(Time, Units) {
+TEST(Time, units) {
   EXPECT_EQ(Duration::microseconds(3), Duration::nanoseconds(3000));
   EXPECT_EQ(Duration::milliseconds(3), Duration::microseconds(3000));
   EXPECT_EQ(Duration::seconds(3), Duration::milliseconds(3000));
   EXPECT_EQ(Duration().ns(), 0);
 }
 
-TEST(Time, Arithmetic) {
+TEST(Time, arithmetic) {
   const Duration d = Duration::microseconds(10);
   EXPECT_EQ((d + d).ns(), 20000);
   EXPECT_EQ((d - d * 2).ns(), -10000);
@@ -23,7 +23,7 @@ TEST(Time, Arithmetic) {
   EXPECT_EQ((t + d) - t, d);
 }
 
-TEST(Time, Comparisons) {
+TEST(Time, comparisons) {
   const Instant a = Instant::from_ns(1);
   const Instant b = Instant::from_ns(2);
   EXPECT_TRUE(a < b && a <= b && b > a && b >= a && a != b && a == a && a <= a && a >= a);
@@ -33,7 +33,7 @@ TEST(Time, Comparisons) {
   EXPECT_TRUE(c < d && c <= d && d > c && d >= c && c != d && c == c);
 }
 
-TEST(Time, LongAgoIsBeforeAllTimesAndAnyDistanceToItIsADuration) {
+TEST(Time, long_ago_is_before_all_times_and_any_distance_to_it_is_a_duration) {
   EXPECT_EQ(kLongAgo.ns(), kLongAgoNs);
   EXPECT_TRUE(kLongAgo < Instant());
   EXPECT_TRUE(kLongAgo + Duration::infinite() <= Instant());
@@ -41,7 +41,7 @@ TEST(Time, LongAgoIsBeforeAllTimesAndAnyDistanceToItIsADuration) {
   EXPECT_TRUE(Instant::never() - kLongAgo > Duration::infinite());
 }
 
-TEST(Time, NeverAndInfiniteSurviveAddition) {
+TEST(Time, never_and_infinite_survive_addition) {
   EXPECT_TRUE(Instant::never() + Duration::infinite() > Instant::never());
   EXPECT_TRUE(Instant::from_ns(0) + Duration::infinite() < Instant::never());
   EXPECT_TRUE(Instant::from_ns(INT64_MAX / 4) < Instant::never());

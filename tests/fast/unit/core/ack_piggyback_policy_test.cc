@@ -46,7 +46,7 @@ TEST(AckPiggybackPolicy, a_peer_that_waits_gets_its_acks_and_is_tried_ever_more_
             std::string(AckPiggybackPolicy::kLongestPause, 'a') + '-');  // not more rarely than that
 }
 
-TEST(AckPiggybackPolicy, ASilenceNowAndThenCostsFewMessages) {
+TEST(AckPiggybackPolicy, a_silence_now_and_then_costs_few_messages) {
   AckPiggybackPolicy policy;
   uint32_t msn = 0;
   talk(&policy, AckPiggybackPolicy::kFirstPause + 3, &msn);
@@ -58,7 +58,7 @@ TEST(AckPiggybackPolicy, ASilenceNowAndThenCostsFewMessages) {
   }
 }
 
-TEST(AckPiggybackPolicy, MoreDataWithoutANewMessageChangesNothing) {
+TEST(AckPiggybackPolicy, more_data_without_a_new_message_changes_nothing) {
   AckPiggybackPolicy policy;
   uint32_t msn = 0;
   talk(&policy, AckPiggybackPolicy::kFirstPause + 1, &msn);
@@ -68,7 +68,7 @@ TEST(AckPiggybackPolicy, MoreDataWithoutANewMessageChangesNothing) {
 
 // An ACK that left for another reason, for example with a SACK: nothing is left out any more, and the peer is not
 // judged.
-TEST(AckPiggybackPolicy, AnAckBesidesStartsTheCountAnew) {
+TEST(AckPiggybackPolicy, an_ack_besides_starts_the_count_anew) {
   AckPiggybackPolicy policy;
   uint32_t msn = 0;
   talk(&policy, AckPiggybackPolicy::kFirstPause + 3, &msn);

@@ -69,7 +69,7 @@ class BurstBuilderTest : public testing::Test {
 };
 
 // [MRC-ICRC-6]: one prefix for packets of one size, another for the shorter last one.
-TEST_F(BurstBuilderTest, EveryPacketDecodesWithItsPayloadAndIcrc) {
+TEST_F(BurstBuilderTest, every_packet_decodes_with_its_payload_and_icrc) {
   BurstBuilder builder(burst_.get(), true);
   add_write(&builder, 0, 200);
   add_write(&builder, 200, 200, 2);
@@ -91,7 +91,7 @@ TEST_F(BurstBuilderTest, EveryPacketDecodesWithItsPayloadAndIcrc) {
   }
 }
 
-TEST_F(BurstBuilderTest, PayloadGoesByReferenceAndTrailersJoinTheNextHeaders) {
+TEST_F(BurstBuilderTest, payload_goes_by_reference_and_trailers_join_the_next_headers) {
   BurstBuilder builder(burst_.get(), true);
   add_write(&builder, 0, 64);
   add_write(&builder, 64, 64);
@@ -102,7 +102,7 @@ TEST_F(BurstBuilderTest, PayloadGoesByReferenceAndTrailersJoinTheNextHeaders) {
   EXPECT_EQ(burst_->iov[3].iov_base, &bytes_[64]);
 }
 
-TEST_F(BurstBuilderTest, WithoutPayloadOnePieceIsEnough) {
+TEST_F(BurstBuilderTest, without_payload_one_piece_is_enough) {
   BurstBuilder builder(burst_.get(), true);
   for (int i = 0; i < 4; ++i) {
     wire::Bth bth;
@@ -114,7 +114,7 @@ TEST_F(BurstBuilderTest, WithoutPayloadOnePieceIsEnough) {
 }
 
 // [MRC-BTH-3]
-TEST_F(BurstBuilderTest, PadIsZeroWhateverStoodThere) {
+TEST_F(BurstBuilderTest, pad_is_zero_whatever_stood_there) {
   burst_->headers.fill(0xAA);
   for (uint32_t n : {1u, 2u, 3u, 4u}) {
     BurstBuilder builder(burst_.get(), true);
@@ -127,7 +127,7 @@ TEST_F(BurstBuilderTest, PadIsZeroWhateverStoodThere) {
   }
 }
 
-TEST_F(BurstBuilderTest, AckReqOnTheLastOnlyAndCoveredByItsIcrc) {
+TEST_F(BurstBuilderTest, ack_req_on_the_last_only_and_covered_by_its_icrc) {
   BurstBuilder builder(burst_.get(), true);
   builder.set_ack_req_on_last();  // nothing yet: no harm
   add_write(&builder, 0, 8);
@@ -152,7 +152,7 @@ class StagedBurstTest : public BurstBuilderTest {
 };
 
 // [MRC-ICRC-6]
-TEST_F(StagedBurstTest, CarriesTheBytesOfABurstByReferenceInOnePiece) {
+TEST_F(StagedBurstTest, carries_the_bytes_of_a_burst_by_reference_in_one_piece) {
   const struct {
     uint32_t n, last;
     int pieces;
@@ -174,7 +174,7 @@ TEST_F(StagedBurstTest, CarriesTheBytesOfABurstByReferenceInOnePiece) {
 }
 
 // [MRC-BTH-3]
-TEST_F(StagedBurstTest, PadIsZeroAndTheLateAckReqIsUnderTheIcrc) {
+TEST_F(StagedBurstTest, pad_is_zero_and_the_late_ack_req_is_under_the_icrc) {
   for (uint32_t n : {1u, 2u, 3u, 4u}) {
     stage(0xAA);
     const auto cut = build(n, n, 1, 2);
@@ -189,7 +189,7 @@ TEST_F(StagedBurstTest, PadIsZeroAndTheLateAckReqIsUnderTheIcrc) {
 }
 
 // An ACK behind data: headers alone, between and behind packets with payload.
-TEST_F(StagedBurstTest, PacketsWithoutPayloadJoinThePiece) {
+TEST_F(StagedBurstTest, packets_without_payload_join_the_piece) {
   stage(0xAA);
   BurstBuilder builder(burst_.get(), true);
   add_write(&builder, 0, 200, 2);
@@ -203,7 +203,7 @@ TEST_F(StagedBurstTest, PacketsWithoutPayloadJoinThePiece) {
 }
 
 // The largest burst: the last packet ends within the room that burst.h asks for.
-TEST_F(StagedBurstTest, RoomIsBoundedBySegmentsAlone) {
+TEST_F(StagedBurstTest, room_is_bounded_by_segments_alone) {
   stage(0xAA);
   BurstBuilder builder(burst_.get(), true);
   for (uint32_t i = 0; i < kMaxSegments; ++i) {
@@ -218,7 +218,7 @@ TEST_F(StagedBurstTest, RoomIsBoundedBySegmentsAlone) {
 }
 
 // Without ICRC there is no pass over the payload, and copying would cost one.
-TEST_F(StagedBurstTest, WithoutIcrcPayloadGoesByReference) {
+TEST_F(StagedBurstTest, without_icrc_payload_goes_by_reference) {
   stage(0xAA);
   BurstBuilder builder(burst_.get(), false);
   add_write(&builder, 0, 64);
@@ -227,7 +227,7 @@ TEST_F(StagedBurstTest, WithoutIcrcPayloadGoesByReference) {
 }
 
 // [API-MEM-2]: for drivers that must not read the application's memory.
-TEST_F(StagedBurstTest, WithoutIcrcPayloadIsStagedOnRequest) {
+TEST_F(StagedBurstTest, without_icrc_payload_is_staged_on_request) {
   const auto by_reference = [&] {
     BurstBuilder builder(burst_.get(), false);
     add_write(&builder, 0, 64, 2);
@@ -246,14 +246,14 @@ TEST_F(StagedBurstTest, WithoutIcrcPayloadIsStagedOnRequest) {
   EXPECT_EQ(segments(), by_reference);
 }
 
-TEST_F(BurstBuilderTest, WithoutIcrcTheTrailerIsZero) {
+TEST_F(BurstBuilderTest, without_icrc_the_trailer_is_zero) {
   BurstBuilder builder(burst_.get(), false);
   add_write(&builder, 0, 8);
   builder.finish();
   EXPECT_EQ(wire::icrc_load(segments()[0].data() + burst_->bytes - 4), 0u);
 }
 
-TEST_F(BurstBuilderTest, RoomEndsWithSegmentsOrPieces) {
+TEST_F(BurstBuilderTest, room_ends_with_segments_or_pieces) {
   BurstBuilder builder(burst_.get(), false);
   EXPECT_TRUE(builder.room(kMaxIov - 2));
   EXPECT_FALSE(builder.room(kMaxIov - 1));
@@ -266,7 +266,7 @@ TEST_F(BurstBuilderTest, RoomEndsWithSegmentsOrPieces) {
   EXPECT_EQ(segments().size(), kMaxSegments);
 }
 
-TEST_F(BurstBuilderTest, PiecesAndPacketsHaveTheSameBytes) {
+TEST_F(BurstBuilderTest, pieces_and_packets_have_the_same_bytes) {
   BurstBuilder good(burst_.get(), false);
   add_write(&good, 0, 100, 2);
   add_write(&good, 100, 60);

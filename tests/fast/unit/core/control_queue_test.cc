@@ -47,7 +47,7 @@ class ControlQueueTest : public BareEngine {
   using Marks = std::vector<uint8_t>;
 };
 
-TEST_F(ControlQueueTest, NeighboursOfOneFlowAndSizeLeaveAsOneBurst) {
+TEST_F(ControlQueueTest, neighbours_of_one_flow_and_size_leave_as_one_burst) {
   for (uint8_t i = 1; i <= 3; ++i) ASSERT_TRUE(push(0_ev, i));
   ASSERT_TRUE(push(2_ev, 4));  // same plane, another EV
   ASSERT_TRUE(push(2_ev, 5, 28));
@@ -64,7 +64,7 @@ TEST_F(ControlQueueTest, NeighboursOfOneFlowAndSizeLeaveAsOneBurst) {
 }
 
 // [MRC-TX-1]
-TEST_F(ControlQueueTest, PacketsOfInterleavedFlowsLeaveAsOneBurstPerFlow) {
+TEST_F(ControlQueueTest, packets_of_interleaved_flows_leave_as_one_burst_per_flow) {
   constexpr size_t kFlows = 4;
   constexpr uint8_t kEach = 8;
   for (uint8_t i = 0; i < kEach; ++i)
@@ -80,7 +80,7 @@ TEST_F(ControlQueueTest, PacketsOfInterleavedFlowsLeaveAsOneBurstPerFlow) {
   EXPECT_EQ(control_.waiting(), 0u);
 }
 
-TEST_F(ControlQueueTest, PacketsOfOneFlowDoNotOvertakeEachOther) {
+TEST_F(ControlQueueTest, packets_of_one_flow_do_not_overtake_each_other) {
   ASSERT_TRUE(push(0_ev, 1));
   ASSERT_TRUE(push(1_ev, 2));
   ASSERT_TRUE(push(0_ev, 3, 28));  // another size
@@ -95,7 +95,7 @@ TEST_F(ControlQueueTest, PacketsOfOneFlowDoNotOvertakeEachOther) {
   EXPECT_EQ(pop(), (Marks{6}));
 }
 
-TEST_F(ControlQueueTest, PacketsBeyondOneBurstFollowInOrder) {
+TEST_F(ControlQueueTest, packets_beyond_one_burst_follow_in_order) {
   const uint32_t max = engine_.config.max_segments;
   for (uint32_t i = 0; i < 2 * max; ++i) {
     ASSERT_TRUE(push(0_ev, static_cast<uint8_t>(i)));
@@ -110,14 +110,14 @@ TEST_F(ControlQueueTest, PacketsBeyondOneBurstFollowInOrder) {
   EXPECT_EQ(pop(), Marks());
 }
 
-TEST_F(ControlQueueTest, ABurstHasAtMostTheSegmentsOfTheDriver) {
+TEST_F(ControlQueueTest, a_burst_has_at_most_the_segments_of_the_driver) {
   const uint32_t most = engine_.config.max_segments;
   for (uint32_t i = 0; i <= most; ++i) ASSERT_TRUE(push(0_ev, static_cast<uint8_t>(i)));
   EXPECT_EQ(pop().size(), most);
   EXPECT_EQ(pop().size(), 1u);
 }
 
-TEST_F(ControlQueueTest, PacketsWaitForRoomOnTheirPlaneInOrder) {
+TEST_F(ControlQueueTest, packets_wait_for_room_on_their_plane_in_order) {
   ASSERT_TRUE(push(0_ev, 1));
   ASSERT_TRUE(push(1_ev, 2));
   EXPECT_EQ(pop(0b10_planes), Marks());  // the first one's plane is full
@@ -126,7 +126,7 @@ TEST_F(ControlQueueTest, PacketsWaitForRoomOnTheirPlaneInOrder) {
   EXPECT_EQ(pop(0b10_planes), (Marks{2}));
 }
 
-TEST_F(ControlQueueTest, PacketsOfAPlaneThatIsDownAreDropped) {
+TEST_F(ControlQueueTest, packets_of_a_plane_that_is_down_are_dropped) {
   ASSERT_TRUE(push(0_ev, 1));
   ASSERT_TRUE(push(1_ev, 2));
   engine_.planes_up = 0b10_planes;
@@ -134,7 +134,7 @@ TEST_F(ControlQueueTest, PacketsOfAPlaneThatIsDownAreDropped) {
   EXPECT_EQ(control_.waiting(), 0u);
 }
 
-TEST_F(ControlQueueTest, APaddedPacketLeavesAlone) {
+TEST_F(ControlQueueTest, a_padded_packet_leaves_alone) {
   ASSERT_TRUE(push(0_ev, 1));
   ASSERT_TRUE(push(0_ev, 2, 24, 1000));
   ASSERT_TRUE(push(0_ev, 3));
@@ -144,7 +144,7 @@ TEST_F(ControlQueueTest, APaddedPacketLeavesAlone) {
   EXPECT_EQ(pop(), (Marks{3}));
 }
 
-TEST_F(ControlQueueTest, AFullRingRefuses) {
+TEST_F(ControlQueueTest, a_full_ring_refuses) {
   for (size_t i = 0; i < ControlQueue::kMaxPackets; ++i) ASSERT_TRUE(push(0_ev, 1)) << i;
   EXPECT_FALSE(push(0_ev, 1));
   EXPECT_TRUE(reply(2, 100, 24));  // a ring of its own
@@ -152,7 +152,7 @@ TEST_F(ControlQueueTest, AFullRingRefuses) {
   EXPECT_TRUE(push(0_ev, 1));
 }
 
-TEST_F(ControlQueueTest, RepliesComeAfterOtherPacketsAndAreLimited) {
+TEST_F(ControlQueueTest, replies_come_after_other_packets_and_are_limited) {
   EXPECT_FALSE(reply(9, 27, 24));  // to an unknown source: more bytes than it sent
   EXPECT_EQ(engine_.counters.drop_replies, 1u);
   EXPECT_TRUE(reply(2, 27, 24));  // a peer

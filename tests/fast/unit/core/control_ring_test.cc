@@ -35,7 +35,7 @@ std::vector<int> take_flow(ControlRing* ring) {
   return marks;
 }
 
-TEST(ControlRing, LinksPacketsOfOneFlow) {
+TEST(ControlRing, links_packets_of_one_flow) {
   ControlRing ring(8);
   push(&ring, 1, 10);
   push(&ring, 2, 20);
@@ -49,7 +49,7 @@ TEST(ControlRing, LinksPacketsOfOneFlow) {
   EXPECT_EQ(ring.count(), 0u);
 }
 
-TEST(ControlRing, DoesNotLinkBehindATakenPacket) {
+TEST(ControlRing, does_not_link_behind_a_taken_packet) {
   ControlRing ring(8);
   push(&ring, 2, 20);
   push(&ring, 1, 10);
@@ -60,7 +60,7 @@ TEST(ControlRing, DoesNotLinkBehindATakenPacket) {
   EXPECT_EQ(take_flow(&ring), (std::vector<int>{22}));
 }
 
-TEST(ControlRing, DistinguishesFlowsOfOneEv) {
+TEST(ControlRing, distinguishes_flows_of_one_ev) {
   ControlRing ring(8);
   push(&ring, 1, 10);
   ControlPacket& p = ring.next_free();
@@ -73,7 +73,7 @@ TEST(ControlRing, DistinguishesFlowsOfOneEv) {
   EXPECT_EQ(take_flow(&ring), (std::vector<int>{90}));
 }
 
-TEST(ControlRing, KeepsSlotsUntilThePacketsBeforeAreTaken) {
+TEST(ControlRing, keeps_slots_until_the_packets_before_are_taken) {
   ControlRing ring(4);
   push(&ring, 1, 10);
   push(&ring, 2, 20);
@@ -90,7 +90,7 @@ TEST(ControlRing, KeepsSlotsUntilThePacketsBeforeAreTaken) {
 }
 
 // More flows than the table has entries, pushed and taken at random: each flow keeps its order, and nothing is lost.
-TEST(ControlRing, KeepsTheOrderOfEveryFlow) {
+TEST(ControlRing, keeps_the_order_of_every_flow) {
   ControlRing ring(256);
   Rng rng(1);
   std::map<uint16_t, uint8_t> pushed, taken;

@@ -15,7 +15,7 @@ uint32_t sum_of_words(const uint8_t* p) {
   return sum;
 }
 
-TEST(DatagramPlacement, Ipv4HeaderInTheLastTwentyBytes) {
+TEST(DatagramPlacement, ipv4_header_in_the_last_twenty_bytes) {
   wire::Flow flow;
   flow.traffic_class = 0x62;
   const Grh grh = make_grh(flow, IpAddress::v4(10, 0, 0, 1), IpAddress::v4(10, 0, 0, 2), 100);
@@ -28,7 +28,7 @@ TEST(DatagramPlacement, Ipv4HeaderInTheLastTwentyBytes) {
   EXPECT_EQ(sum_of_words(grh.data() + 20), 0xFFFFu);  // programs recognise the version by its checksum
 }
 
-TEST(DatagramPlacement, Ipv6HeaderOtherwise) {
+TEST(DatagramPlacement, ipv6_header_otherwise) {
   wire::Flow flow;
   flow.traffic_class = 0x62;
   flow.flow_label = 0x12345;
@@ -59,7 +59,7 @@ class DatagramPlacementTest : public testing::Test {
   Key read_only_ = table_.add(memory_.data(), at(0), memory_.size(), 0, 1);
 };
 
-TEST_F(DatagramPlacementTest, ElementsAreFilledInOrder) {
+TEST_F(DatagramPlacementTest, elements_are_filled_in_order) {
   EXPECT_TRUE(place({{at(100), 30, key_}, {at(0), 15, key_}, {at(50), 20, key_}}));
   for (size_t i = 0; i < 256; ++i) {
     const bool header = (i >= 100 && i < 130) || i < 10;
@@ -68,7 +68,7 @@ TEST_F(DatagramPlacementTest, ElementsAreFilledInOrder) {
   }
 }
 
-TEST_F(DatagramPlacementTest, KeysDomainsRangesAndAccessAreChecked) {
+TEST_F(DatagramPlacementTest, keys_domains_ranges_and_access_are_checked) {
   EXPECT_TRUE(place({{at(0), 50, key_}}));
   EXPECT_FALSE(place({{at(0), 49, key_}}));
   EXPECT_FALSE(place({{at(0), 50, key_}}, 2));

@@ -72,7 +72,7 @@ class DatagramQpTest : public LoneEndpoint {
 };
 
 // [MRC-UD-2]
-TEST_F(DatagramQpTest, TransitionsNeedNoPeer) {
+TEST_F(DatagramQpTest, transitions_need_no_peer) {
   start(QpState::kReset);
   EXPECT_FALSE(endpoint_->modify_datagram_qp(now_, ud_, QpState::kRtr, datagram_attr_));
   EXPECT_EQ(send(1, 8), PostResult::kBadState);
@@ -90,7 +90,7 @@ TEST_F(DatagramQpTest, TransitionsNeedNoPeer) {
   EXPECT_EQ(endpoint_->datagram_qp_state(ud_), QpState::kRts);
 }
 
-TEST_F(DatagramQpTest, NumbersAreOfOneSpace) {
+TEST_F(DatagramQpTest, numbers_are_of_one_space) {
   start();
   EXPECT_EQ(endpoint_->create_datagram_qp(DatagramQpInit{this, kOwnQpn, 1, {}, queue_.get()}), nullptr);
   EXPECT_EQ(endpoint_->create_datagram_qp(DatagramQpInit{this, kDatagramQpn, 1, {}, queue_.get()}), nullptr);
@@ -98,7 +98,7 @@ TEST_F(DatagramQpTest, NumbersAreOfOneSpace) {
 }
 
 // Without room on a plane all of them wait; one that is destroyed leaves the order of the others as it is.
-TEST_F(DatagramQpTest, QueuePairsThatWaitTakeTurns) {
+TEST_F(DatagramQpTest, queue_pairs_that_wait_take_turns) {
   start();
   DatagramReceiveQueue queue(4, 2, 1, false);
   std::vector<DatagramQp*> others;
@@ -121,7 +121,7 @@ TEST_F(DatagramQpTest, QueuePairsThatWaitTakeTurns) {
 }
 
 // [MRC-UD-1] [MRC-UD-4]
-TEST_F(DatagramQpTest, ADatagramLeavesOnceAndCompletesWhenItHasLeft) {
+TEST_F(DatagramQpTest, a_datagram_leaves_once_and_completes_when_it_has_left) {
   start();
   for (size_t i = 0; i < 16; ++i) memory_[i] = static_cast<uint8_t>(i);
   DatagramWr wr = request(7, 13);
@@ -159,7 +159,7 @@ TEST_F(DatagramQpTest, ADatagramLeavesOnceAndCompletesWhenItHasLeft) {
   EXPECT_EQ(datagrams().size(), 1u);  // not sent again
 }
 
-TEST_F(DatagramQpTest, UnsignaledRequestsFreeTheirSlotsWithTheNextCompletion) {
+TEST_F(DatagramQpTest, unsignaled_requests_free_their_slots_with_the_next_completion) {
   start();
   DatagramWr wr = request(1, 8);
   wr.signaled = false;
@@ -172,7 +172,7 @@ TEST_F(DatagramQpTest, UnsignaledRequestsFreeTheirSlotsWithTheNextCompletion) {
   EXPECT_EQ(sends_[0].slots, 2u);
 }
 
-TEST_F(DatagramQpTest, QueueAndMtuAreLimits) {
+TEST_F(DatagramQpTest, queue_and_mtu_are_limits) {
   start();
   EXPECT_EQ(send(1, 1025), PostResult::kTooLong);
   EXPECT_EQ(send(1, 1024), PostResult::kOk);
@@ -189,7 +189,7 @@ TEST_F(DatagramQpTest, QueueAndMtuAreLimits) {
 }
 
 // [MRC-UD-4] One burst: one size except a shorter last one, one destination process.
-TEST_F(DatagramQpTest, BurstsOfOneSizeAndOneDestination) {
+TEST_F(DatagramQpTest, bursts_of_one_size_and_one_destination) {
   config_.max_segments = 8;
   start();
   for (uint32_t n : {64u, 64u, 32u, 64u}) ASSERT_EQ(send(n, n), PostResult::kOk);
@@ -211,7 +211,7 @@ TEST_F(DatagramQpTest, BurstsOfOneSizeAndOneDestination) {
 }
 
 // [MRC-UD-5]
-TEST_F(DatagramQpTest, QkeysAreCompared) {
+TEST_F(DatagramQpTest, qkeys_are_compared) {
   start();
   ASSERT_EQ(post_receive(1, 0, 64), PostResult::kOk);
   arrive(datagram(8, kQkey + 1));
@@ -231,7 +231,7 @@ TEST_F(DatagramQpTest, QkeysAreCompared) {
 }
 
 // [MRC-UD-6]
-TEST_F(DatagramQpTest, ReceivedBehindAnIpHeader) {
+TEST_F(DatagramQpTest, received_behind_an_ip_header) {
   start();
   for (int i = 0; i < 16; ++i) payload_[i] = static_cast<uint8_t>(0xA0 + i);
   ASSERT_EQ(post_receive(11, 256, 50), PostResult::kOk);
@@ -256,7 +256,7 @@ TEST_F(DatagramQpTest, ReceivedBehindAnIpHeader) {
 }
 
 // [MRC-UD-6]
-TEST_F(DatagramQpTest, ConfiguredGidsAreReported) {
+TEST_F(DatagramQpTest, configured_gids_are_reported) {
   config_.gid = IpAddress::v4(192, 0, 2, 1);
   config_.gids_of_addresses = {{theirs(1), IpAddress::v4(192, 0, 2, 2)}};
   start();
@@ -268,7 +268,7 @@ TEST_F(DatagramQpTest, ConfiguredGidsAreReported) {
 }
 
 // [MRC-UD-6]: of a host that is no peer yet, too, so that an answer finds it on every plane.
-TEST_F(DatagramQpTest, GidsFollowTheRuleOfAddresses) {
+TEST_F(DatagramQpTest, gids_follow_the_rule_of_addresses) {
   config_.gid_rule = [](const IpAddress& addr, PlaneId plane) -> std::optional<IpAddress> {
     if (plane != 1_plane) return std::nullopt;
     EXPECT_EQ(addr, theirs(1));
@@ -284,7 +284,7 @@ TEST_F(DatagramQpTest, GidsFollowTheRuleOfAddresses) {
 }
 
 // [MRC-UD-7]
-TEST_F(DatagramQpTest, DroppedWithoutAFittingReceiveRequest) {
+TEST_F(DatagramQpTest, dropped_without_a_fitting_receive_request) {
   start();
   arrive(datagram(8));
   EXPECT_EQ(counters().drop_datagram_no_receive, 1u);
@@ -304,7 +304,7 @@ TEST_F(DatagramQpTest, DroppedWithoutAFittingReceiveRequest) {
 }
 
 // [MRC-UD-7]
-TEST_F(DatagramQpTest, MemoryThatIsNotValidFailsTheQp) {
+TEST_F(DatagramQpTest, memory_that_is_not_valid_fails_the_qp) {
   start();
   const Sge bad{base(), 4096, Key(key_.value() ^ 0x100)};
   ASSERT_EQ(endpoint_->post_datagram_recv(ud_, 1, &bad, 1), PostResult::kOk);
@@ -331,7 +331,7 @@ TEST_F(DatagramQpTest, MemoryThatIsNotValidFailsTheQp) {
 }
 
 // [MRC-UD-2]
-TEST_F(DatagramQpTest, ErrorFlushesBothQueuesAndSharedOnesStay) {
+TEST_F(DatagramQpTest, error_flushes_both_queues_and_shared_ones_stay) {
   start(QpState::kRts, true);
   ASSERT_EQ(queue_->post(1, nullptr, 0), PostResult::kOk);
   ASSERT_EQ(send(1, 8), PostResult::kOk);
@@ -347,7 +347,7 @@ TEST_F(DatagramQpTest, ErrorFlushesBothQueuesAndSharedOnesStay) {
 }
 
 // [MRC-UD-3]
-TEST_F(DatagramQpTest, PlanesInTurnAndADeadOneIsLeft) {
+TEST_F(DatagramQpTest, planes_in_turn_and_a_dead_one_is_left) {
   config_.max_segments = 1;
   start();
   int on_plane[2] = {0, 0};
@@ -398,7 +398,7 @@ TEST_F(DatagramQpTest, unknown_sources_create_no_state) {
   EXPECT_TRUE(sent_.empty());
 }
 
-TEST_F(DatagramQpTest, PacketsOfTheOtherKindFindNoQp) {
+TEST_F(DatagramQpTest, packets_of_the_other_kind_find_no_qp) {
   start();
   ASSERT_EQ(post_receive(1, 0, 256), PostResult::kOk);
   wire::Packet p = datagram(8);
@@ -411,7 +411,7 @@ TEST_F(DatagramQpTest, PacketsOfTheOtherKindFindNoQp) {
   EXPECT_TRUE(receives_.empty());
 }
 
-TEST_F(DatagramQpTest, DatagramsAndWritesTakeTurns) {
+TEST_F(DatagramQpTest, datagrams_and_writes_take_turns) {
   config_.max_segments = 1;
   start();
   for (uint64_t i = 0; i < 3; ++i) {

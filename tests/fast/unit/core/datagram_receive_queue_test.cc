@@ -5,7 +5,7 @@
 namespace mrc::core {
 namespace {
 
-TEST(DatagramReceiveQueue, KeepsRequestsInOrderAsItGrows) {
+TEST(DatagramReceiveQueue, keeps_requests_in_order_as_it_grows) {
   DatagramReceiveQueue q(100, 2, 7, false);
   EXPECT_EQ(q.pd(), 7u);
   uint64_t next = 0;
@@ -26,7 +26,7 @@ TEST(DatagramReceiveQueue, KeepsRequestsInOrderAsItGrows) {
   EXPECT_TRUE(q.empty());
 }
 
-TEST(DatagramReceiveQueue, Limits) {
+TEST(DatagramReceiveQueue, limits) {
   DatagramReceiveQueue q(2, 1, 0, true);
   const Sge sges[2] = {{0, 10, Key(1)}, {0, 20, Key(2)}};
   EXPECT_EQ(q.post(1, sges, 2), PostResult::kTooManySges);
@@ -38,7 +38,7 @@ TEST(DatagramReceiveQueue, Limits) {
   EXPECT_EQ(q.post(3, sges, 1), PostResult::kOk);
 }
 
-TEST(DatagramReceiveQueue, EmptyElementsAreIgnored) {
+TEST(DatagramReceiveQueue, empty_elements_are_ignored) {
   DatagramReceiveQueue q(2, 3, 0, false);
   const Sge sges[3] = {{1, 0, Key(9)}, {2, 5, Key(1)}, {3, 0, Key(9)}};
   ASSERT_EQ(q.post(1, sges, 3), PostResult::kOk);

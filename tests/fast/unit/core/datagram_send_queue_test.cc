@@ -13,7 +13,7 @@ DatagramWr request(uint64_t id) {
   return wr;
 }
 
-TEST(DatagramSendQueue, DestinationsStayWithTheirRequestsAsItGrows) {
+TEST(DatagramSendQueue, destinations_stay_with_their_requests_as_it_grows) {
   DatagramSendQueue q;
   q.init({64, 1, 1, 0});
   uint64_t posted = 0, sent = 0, done = 0;
@@ -41,7 +41,7 @@ TEST(DatagramSendQueue, DestinationsStayWithTheirRequestsAsItGrows) {
   EXPECT_EQ(q.next().wr_id, posted);
 }
 
-TEST(DatagramSendQueue, ADatagramIsOnePacket) {
+TEST(DatagramSendQueue, a_datagram_is_one_packet) {
   DatagramSendQueue q;
   q.init({4, 1, 2, 0});
   const Sge sges[2] = {{0, 200, Key(1)}, {0, 57, Key(1)}};

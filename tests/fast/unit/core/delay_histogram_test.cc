@@ -19,7 +19,7 @@ size_t bucket_of(Duration delay) {
   return DelayHistogram::kBuckets;
 }
 
-TEST(DelayHistogram, ABucketIncludesItsUpperEnd) {
+TEST(DelayHistogram, a_bucket_includes_its_upper_end) {
   for (size_t i = 0; i + 1 < DelayHistogram::kBuckets; ++i) {
     const Duration end = DelayHistogram::upper_end(i);
     EXPECT_EQ(bucket_of(end), i);
@@ -27,7 +27,7 @@ TEST(DelayHistogram, ABucketIncludesItsUpperEnd) {
   }
 }
 
-TEST(DelayHistogram, ABucketIsAtMostAQuarterWide) {
+TEST(DelayHistogram, a_bucket_is_at_most_a_quarter_wide) {
   EXPECT_EQ(DelayHistogram::upper_end(0), ns(1024));
   for (size_t i = 1; i < DelayHistogram::kBuckets; ++i) {
     const int64_t before = DelayHistogram::upper_end(i - 1).ns(), end = DelayHistogram::upper_end(i).ns();
@@ -36,7 +36,7 @@ TEST(DelayHistogram, ABucketIsAtMostAQuarterWide) {
   }
 }
 
-TEST(DelayHistogram, OctavesCountWhatTheirEndsInclude) {
+TEST(DelayHistogram, octaves_count_what_their_ends_include) {
   for (size_t octave = 0; octave < DelayHistogram::kOctaves; ++octave) {
     DelayHistogram h;
     h.record(DelayHistogram::octave_end(octave));
@@ -47,7 +47,7 @@ TEST(DelayHistogram, OctavesCountWhatTheirEndsInclude) {
   }
 }
 
-TEST(DelayHistogram, HoldsWhatIsVeryShortOrVeryLong) {
+TEST(DelayHistogram, holds_what_is_very_short_or_very_long) {
   DelayHistogram h;
   h.record(ns(-5));  // a packet is taken from a burst that arrived before its request was posted
   h.record(ns(0));

@@ -22,7 +22,7 @@ class EarlyPayloadsTest : public testing::Test {
   EarlyPayloads early_{&pool_};
 };
 
-TEST_F(EarlyPayloadsTest, EachIsTakenOnceByItsNumber) {
+TEST_F(EarlyPayloadsTest, each_is_taken_once_by_its_number) {
   EXPECT_EQ(early_.take(5), nullptr);  // without room for any
   put(5, "five");
   put(7, "seven");
@@ -40,13 +40,13 @@ TEST_F(EarlyPayloadsTest, EachIsTakenOnceByItsNumber) {
   early_.check();
 }
 
-TEST_F(EarlyPayloadsTest, AWindowOfThemWaitsAtOnce) {
+TEST_F(EarlyPayloadsTest, a_window_of_them_waits_at_once) {
   const uint64_t first = (1ull << 32) - 10;
   for (uint64_t seq = first; seq < first + kWindow; ++seq) put(seq, std::to_string(seq));
   for (uint64_t seq = first; seq < first + kWindow; ++seq) EXPECT_EQ(text_of(*early_.take(seq)), std::to_string(seq));
 }
 
-TEST_F(EarlyPayloadsTest, ACopyThatIsGivenBackIsUsedAgain) {
+TEST_F(EarlyPayloadsTest, a_copy_that_is_given_back_is_used_again) {
   put(1, "long enough for an allocation of its own");
   auto first = early_.take(1);
   const EarlyPayload* const at = first.get();
@@ -60,7 +60,7 @@ TEST_F(EarlyPayloadsTest, ACopyThatIsGivenBackIsUsedAgain) {
   EXPECT_EQ(text_of(*second), "short");
 }
 
-TEST_F(EarlyPayloadsTest, ThePoolIsBounded) {
+TEST_F(EarlyPayloadsTest, the_pool_is_bounded) {
   std::vector<std::unique_ptr<EarlyPayload>> taken;
   for (size_t i = 0; i <= EarlyPayloadPool::kMaxKept; ++i) taken.push_back(pool_.take());
   for (size_t i = 0; i < EarlyPayloadPool::kMaxKept; ++i) pool_.give(std::move(taken[i]));
@@ -69,7 +69,7 @@ TEST_F(EarlyPayloadsTest, ThePoolIsBounded) {
   EXPECT_EQ(pool_.kept(), EarlyPayloadPool::kMaxKept);
 }
 
-TEST_F(EarlyPayloadsTest, ClearedOnesDoNotWaitAnyMore) {
+TEST_F(EarlyPayloadsTest, cleared_ones_do_not_wait_any_more) {
   for (uint64_t seq : {3, 4, 9}) put(seq, "gone");
   early_.clear();
   EXPECT_FALSE(early_.any());

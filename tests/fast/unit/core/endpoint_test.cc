@@ -9,7 +9,7 @@ namespace {
 class EndpointTest : public LoneEndpoint {};
 
 // [MRC-QP-1]
-TEST_F(EndpointTest, OnlyTheTransitionsOfTheStateMachine) {
+TEST_F(EndpointTest, only_the_transitions_of_the_state_machine) {
   start();
   const QpState all[] = {QpState::kReset, QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kError};
   const auto legal = [](QpState from, QpState to) {
@@ -33,7 +33,7 @@ TEST_F(EndpointTest, OnlyTheTransitionsOfTheStateMachine) {
 }
 
 // [MRC-QP-2]
-TEST_F(EndpointTest, ErrorFlushesEverythingInPostingOrder) {
+TEST_F(EndpointTest, error_flushes_everything_in_posting_order) {
   start();
   for (uint64_t i = 0; i < 4; ++i) post(i, 8, SendOp::kWrite, i % 2 == 0);
   for (uint64_t i = 10; i < 13; ++i) endpoint_->post_recv(now_, qp_, i);
@@ -52,7 +52,7 @@ TEST_F(EndpointTest, ErrorFlushesEverythingInPostingOrder) {
 }
 
 // [MRC-QP-3]
-TEST_F(EndpointTest, ResetForgetsWorkAndStartsFromTheNewPsns) {
+TEST_F(EndpointTest, reset_forgets_work_and_starts_from_the_new_psns) {
   start();
   for (uint64_t i = 0; i < 3; ++i) post(i, 8);
   drain();
@@ -74,7 +74,7 @@ TEST_F(EndpointTest, ResetForgetsWorkAndStartsFromTheNewPsns) {
   EXPECT_EQ(endpoint_->qp_status(qp_).qpn, kOwnQpn);
 }
 
-TEST_F(EndpointTest, NumbersAreTakenOnceAndOnlyUpToTheLimit) {
+TEST_F(EndpointTest, numbers_are_taken_once_and_only_up_to_the_limit) {
   config_.max_qps = 2;
   start();
   EXPECT_EQ(endpoint_->create_qp({this, kOwnQpn, 1, {1, 1, 1, 0}}), nullptr);
@@ -82,7 +82,7 @@ TEST_F(EndpointTest, NumbersAreTakenOnceAndOnlyUpToTheLimit) {
   EXPECT_EQ(endpoint_->create_qp({this, Qpn(0x100), 1, {1, 1, 1, 0}}), nullptr);
 }
 
-TEST_F(EndpointTest, PeersAreInternedByDescription) {
+TEST_F(EndpointTest, peers_are_interned_by_description) {
   start();
   EXPECT_EQ(endpoint_->intern_peer(peer_), peer_id_);
   PeerDescription other = peer_;

@@ -19,7 +19,7 @@ struct Recorder final : TraceSink {
   std::vector<TraceEntry> seen;
 };
 
-TEST(EngineContext, ReportedEventsAddToTheirCounter) {
+TEST(EngineContext, reported_events_add_to_their_counter) {
   Nothing sink;
   Recorder recorder;
   EngineContext engine(EndpointConfig(), &sink, &recorder);
@@ -32,7 +32,7 @@ TEST(EngineContext, ReportedEventsAddToTheirCounter) {
             TraceEntry::of(Instant::from_ns(7), Qpn(9), TraceTrigger::kNone, event::TxAck{.psn = Psn(5)}));
 }
 
-TEST(EngineContext, DroppedPacketsAreCountedByTheirReason) {
+TEST(EngineContext, dropped_packets_are_counted_by_their_reason) {
   Nothing sink;
   EngineContext engine(EndpointConfig(), &sink, nullptr);
   for (const TraceTrigger why :

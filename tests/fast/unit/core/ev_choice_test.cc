@@ -60,12 +60,12 @@ class EvChoiceTest : public testing::Test, public Sink, public QpSink {
   std::vector<Reported> reported_;
 };
 
-TEST_F(EvChoiceTest, ActiveOrNot) {
+TEST_F(EvChoiceTest, active_or_not) {
   allow({1_ev, 4_ev, 6_ev});
   EXPECT_EQ(lap(), (std::set<EvIndex>{1_ev, 4_ev, 6_ev}));
 }
 
-TEST_F(EvChoiceTest, BadOnesAreLeftOutWhileThereAreEnoughGoodOnes) {
+TEST_F(EvChoiceTest, bad_ones_are_left_out_while_there_are_enough_good_ones) {
   allow({0_ev, 1_ev, 2_ev, 3_ev});
   choice_.min_active = 2;
   paths_.on_timeout(Instant(), 0_ev);
@@ -75,7 +75,7 @@ TEST_F(EvChoiceTest, BadOnesAreLeftOutWhileThereAreEnoughGoodOnes) {
   EXPECT_EQ(lap(), (std::set<EvIndex>{0_ev, 1_ev, 2_ev, 3_ev}));
 }
 
-TEST_F(EvChoiceTest, BadOnesOfADeadPlaneStayOut) {
+TEST_F(EvChoiceTest, bad_ones_of_a_dead_plane_stay_out) {
   allow({0_ev, 1_ev, 2_ev, 3_ev});
   choice_.min_active = 3;
   paths_.set_local_planes(0b01_planes);
@@ -83,13 +83,13 @@ TEST_F(EvChoiceTest, BadOnesOfADeadPlaneStayOut) {
   EXPECT_EQ(lap(), (std::set<EvIndex>{0_ev, 2_ev}));
 }
 
-TEST_F(EvChoiceTest, WithNothingGoodAnyIsTaken) {
+TEST_F(EvChoiceTest, with_nothing_good_any_is_taken) {
   allow({0_ev, 1_ev});
   paths_.set_local_planes({});
   EXPECT_EQ(lap(), (std::set<EvIndex>{0_ev, 1_ev}));
 }
 
-TEST_F(EvChoiceTest, DeniedOnesNever) {
+TEST_F(EvChoiceTest, denied_ones_never) {
   allow({0_ev, 1_ev});
   choice_.min_active = 2;
   paths_.set_denied(Instant(), 0_ev, true);
@@ -98,7 +98,7 @@ TEST_F(EvChoiceTest, DeniedOnesNever) {
   EXPECT_TRUE(lap().empty());
 }
 
-TEST_F(EvChoiceTest, AChangeTakesEffectAtOnce) {
+TEST_F(EvChoiceTest, a_change_takes_effect_at_once) {
   EvRotation rotation;
   allow({0_ev, 2_ev, 4_ev, 6_ev});
   ASSERT_TRUE(rotation.next(&paths_, PlaneSet::all(), &choice_));
@@ -111,7 +111,7 @@ TEST_F(EvChoiceTest, AChangeTakesEffectAtOnce) {
 }
 
 // [MRC-EVS-1]
-TEST_F(EvChoiceTest, StatesAreToldWithTheLossesSince) {
+TEST_F(EvChoiceTest, states_are_told_with_the_losses_since) {
   const auto us = [](int64_t n) { return Instant::from_ns(n * 1000); };
   paths_.on_lost(us(20), 0_ev, us(10));
   EXPECT_TRUE(reported_.empty());

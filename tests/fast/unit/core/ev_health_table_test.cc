@@ -47,7 +47,7 @@ class EvHealthTableTest : public testing::Test {
 };
 
 // [MRC-EVS-4] [MRC-CHOICE-Q19]
-TEST_F(EvHealthTableTest, LossesOfOneSendTimeAreOnePieceOfEvidence) {
+TEST_F(EvHealthTableTest, losses_of_one_send_time_are_one_piece_of_evidence) {
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(lose(0_ev, 10).ev);
   EXPECT_EQ(table_->losses(0_ev), 5u);
   EXPECT_FALSE(lose(0_ev, 9).ev);  // sent before the one that counts
@@ -56,7 +56,7 @@ TEST_F(EvHealthTableTest, LossesOfOneSendTimeAreOnePieceOfEvidence) {
   EXPECT_EQ(table_->state(0_ev), EvState::kGood);
 }
 
-TEST_F(EvHealthTableTest, ADeliveryBetweenTwoLossesClearsTheFirst) {
+TEST_F(EvHealthTableTest, a_delivery_between_two_losses_clears_the_first) {
   lose(0_ev, 10);
   deliver(0_ev, 10);  // sent no earlier than the lost one
   EXPECT_FALSE(lose(0_ev, 20).ev);
@@ -66,14 +66,14 @@ TEST_F(EvHealthTableTest, ADeliveryBetweenTwoLossesClearsTheFirst) {
 }
 
 // [MRC-EVS-18] All EVs of a plane lose what a receiver's full queue dropped, while nothing of the plane was delivered.
-TEST_F(EvHealthTableTest, LossesInAGapOfTheirPlaneAreOnePieceOfEvidence) {
+TEST_F(EvHealthTableTest, losses_in_a_gap_of_their_plane_are_one_piece_of_evidence) {
   deliver(2_ev, 10);
   deliver(2_ev, 500);
   for (const int64_t sent : {11, 200, 499}) EXPECT_FALSE(lose(0_ev, sent).ev);
   EXPECT_TRUE(lose(0_ev, 501).ev);
 }
 
-TEST_F(EvHealthTableTest, ADeliveryOfThePlaneBetweenTwoLossesMakesThemTwo) {
+TEST_F(EvHealthTableTest, a_delivery_of_the_plane_between_two_losses_makes_them_two) {
   for (const int64_t sent : {10, 200, 700}) deliver(2_ev, sent);
   deliver(1_ev, 400);  // another plane
   lose(0_ev, 300);
@@ -83,7 +83,7 @@ TEST_F(EvHealthTableTest, ADeliveryOfThePlaneBetweenTwoLossesMakesThemTwo) {
 }
 
 // One that was smaller counts when the larger one is more than 50 ms old.
-TEST_F(EvHealthTableTest, TheLargestGapLatelyCounts) {
+TEST_F(EvHealthTableTest, the_largest_gap_lately_counts) {
   for (const int64_t more : {0, 1}) {
     make();
     for (const int64_t sent : {10, 1000, 30'000}) deliver(2_ev, sent);
@@ -111,7 +111,7 @@ TEST(PlaneHealthTest, in_gap__both_sides) {
 }
 
 // [MRC-EVS-18] The gap does not count for an EV of which one loss is enough: here 6 delivers nothing, 0 has before.
-TEST_F(EvHealthTableTest, OneLossInAGapIsEnoughOfAnEvThatHasNeverDelivered) {
+TEST_F(EvHealthTableTest, one_loss_in_a_gap_is_enough_of_an_ev_that_has_never_delivered) {
   for (const EvIndex ev : {0_ev, 6_ev}) send(ev, 5);
   deliver(0_ev, 5);
   deliver(2_ev, 10);
@@ -121,7 +121,7 @@ TEST_F(EvHealthTableTest, OneLossInAGapIsEnoughOfAnEvThatHasNeverDelivered) {
 }
 
 // [MRC-EVS-18] It counts for one that never carried data, and for one of a proven link.
-TEST_F(EvHealthTableTest, LossesInAGapAreOneOfAnEvThatNeedsTwo) {
+TEST_F(EvHealthTableTest, losses_in_a_gap_are_one_of_an_ev_that_needs_two) {
   for (const bool link : {false, true}) {
     make(1, 8, 0, link ? 2 : 0);  // 0..3 cross one, 4..7 the other
     if (link) send(0_ev, 5);
@@ -132,14 +132,14 @@ TEST_F(EvHealthTableTest, LossesInAGapAreOneOfAnEvThatNeedsTwo) {
   }
 }
 
-TEST_F(EvHealthTableTest, LossesFromBeforeTheLastDeliveryDoNotCount) {
+TEST_F(EvHealthTableTest, losses_from_before_the_last_delivery_do_not_count) {
   deliver(0_ev, 50);
   for (const int64_t sent : {40, 50, 51}) EXPECT_FALSE(lose(0_ev, sent).ev);
   EXPECT_TRUE(lose(0_ev, 52).ev);
 }
 
 // [MRC-EVS-4]
-TEST_F(EvHealthTableTest, TheFirstLossIsEnoughOfAnEvThatHasNeverDelivered) {
+TEST_F(EvHealthTableTest, the_first_loss_is_enough_of_an_ev_that_has_never_delivered) {
   for (const EvIndex ev : {0_ev, 2_ev, 6_ev}) send(ev, 10);
   EXPECT_FALSE(lose(6_ev, 10).ev);  // nothing on its plane has arrived: the peer may be further away than was assumed
   deliver(2_ev, 11);
@@ -151,7 +151,7 @@ TEST_F(EvHealthTableTest, TheFirstLossIsEnoughOfAnEvThatHasNeverDelivered) {
 }
 
 // [MRC-EVS-12]
-TEST_F(EvHealthTableTest, AnEvWaitsForTheVerdictOnItsFirstPacket) {
+TEST_F(EvHealthTableTest, an_ev_waits_for_the_verdict_on_its_first_packet) {
   EXPECT_FALSE(table_->take_wait(0_ev));
   send(0_ev, 10);
   send(0_ev, 20);
@@ -168,7 +168,7 @@ TEST_F(EvHealthTableTest, AnEvWaitsForTheVerdictOnItsFirstPacket) {
 }
 
 // [MRC-EVS-12]
-TEST_F(EvHealthTableTest, WithoutAVerdictTheWaitEnds) {
+TEST_F(EvHealthTableTest, without_a_verdict_the_wait_ends) {
   send(0_ev, 10);
   deliver(2_ev, 11);
   for (int i = 0; i < EvHealthTable::kMaxWaits; ++i) EXPECT_TRUE(table_->take_wait(0_ev));
@@ -180,7 +180,7 @@ TEST_F(EvHealthTableTest, WithoutAVerdictTheWaitEnds) {
 }
 
 // [MRC-EVS-13] [MRC-EVS-12]
-TEST_F(EvHealthTableTest, AnEvWaitsForTheVerdictOnItsLink) {
+TEST_F(EvHealthTableTest, an_ev_waits_for_the_verdict_on_its_link) {
   make(1, 8, 0, 2);
   table_->on_probe_sent(health_time(10), 1_ev);
   deliver(4_ev, 11);
@@ -193,7 +193,7 @@ TEST_F(EvHealthTableTest, AnEvWaitsForTheVerdictOnItsLink) {
   EXPECT_FALSE(table_->take_wait(0_ev));
 }
 
-TEST_F(EvHealthTableTest, ObliviousSprayingWaitsForNothingAndBlamesNothing) {
+TEST_F(EvHealthTableTest, oblivious_spraying_waits_for_nothing_and_blames_nothing) {
   config_.oblivious = true;
   send(4_ev, 10);
   deliver(2_ev, 20);
@@ -206,7 +206,7 @@ TEST_F(EvHealthTableTest, ObliviousSprayingWaitsForNothingAndBlamesNothing) {
 }
 
 // [MRC-EVS-5]
-TEST_F(EvHealthTableTest, FourLossesWithoutADeliveryAreEnoughAgainstThePlane) {
+TEST_F(EvHealthTableTest, four_losses_without_a_delivery_are_enough_against_the_plane) {
   const EvIndex evs[] = {0_ev, 2_ev, 4_ev};
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(lose(evs[i], 10 + i).plane);
   EXPECT_FALSE(lose(6_ev, 12).plane);  // sent together with the third
@@ -218,7 +218,7 @@ TEST_F(EvHealthTableTest, FourLossesWithoutADeliveryAreEnoughAgainstThePlane) {
 }
 
 // [MRC-EVS-5]
-TEST_F(EvHealthTableTest, ADeliveryOnThePlaneStartsItsCountAnew) {
+TEST_F(EvHealthTableTest, a_delivery_on_the_plane_starts_its_count_anew) {
   for (const EvIndex ev : {0_ev, 2_ev, 4_ev}) lose(ev, 10 + ev.value());
   deliver(6_ev, 13);  // sent before the last loss
   EXPECT_TRUE(lose(6_ev, 20).plane);
@@ -227,7 +227,7 @@ TEST_F(EvHealthTableTest, ADeliveryOnThePlaneStartsItsCountAnew) {
 }
 
 // [MRC-EVS-14] The evidence against links is LinkSuspicion's.
-TEST_F(EvHealthTableTest, ALinkFailsWithThreeOfItsEvs) {
+TEST_F(EvHealthTableTest, a_link_fails_with_three_of_its_evs) {
   make(1, 8, 0, 2);
   for (const EvIndex ev : {0_ev, 4_ev}) deliver(ev, 1);
   EXPECT_FALSE(lose(0_ev, 10).link);
@@ -243,7 +243,7 @@ TEST_F(EvHealthTableTest, ALinkFailsWithThreeOfItsEvs) {
 }
 
 // [MRC-EVS-15]
-TEST_F(EvHealthTableTest, OneLostProbeIsEnoughAgainstALinkThatHasDeliveredNothing) {
+TEST_F(EvHealthTableTest, one_lost_probe_is_enough_against_a_link_that_has_delivered_nothing) {
   make(1, 8, 0, 2);
   deliver(4_ev, 1);
   EXPECT_TRUE(table_->on_link_probe_lost(0_ev, health_time(10)));
@@ -252,7 +252,7 @@ TEST_F(EvHealthTableTest, OneLostProbeIsEnoughAgainstALinkThatHasDeliveredNothin
 }
 
 // [MRC-EVS-17]
-TEST_F(EvHealthTableTest, ThePeerRanWhenWhatWasDeliveredWasSentOrLater) {
+TEST_F(EvHealthTableTest, the_peer_ran_when_what_was_delivered_was_sent_or_later) {
   EXPECT_FALSE(table_->peer_ran_since(health_time(0)));
   deliver(1_ev, 20);
   deliver(0_ev, 10);
@@ -262,7 +262,7 @@ TEST_F(EvHealthTableTest, ThePeerRanWhenWhatWasDeliveredWasSentOrLater) {
 }
 
 // [MRC-EVS-11]
-TEST_F(EvHealthTableTest, TheFirstRoundTripCountsForPlanesWithoutOne) {
+TEST_F(EvHealthTableTest, the_first_round_trip_counts_for_planes_without_one) {
   make(3);
   EXPECT_EQ(table_->plane_rtt(0_plane), Duration());
   table_->on_plane_rtt(1_ev, Duration::microseconds(80));
@@ -274,7 +274,7 @@ TEST_F(EvHealthTableTest, TheFirstRoundTripCountsForPlanesWithoutOne) {
   EXPECT_LT(table_->plane_rtt(0_plane), Duration::milliseconds(1000));
 }
 
-TEST_F(EvHealthTableTest, ObliviousSprayingMeasuresNoPlane) {
+TEST_F(EvHealthTableTest, oblivious_spraying_measures_no_plane) {
   config_.oblivious = true;
   table_->on_plane_rtt(1_ev, Duration::microseconds(80));
   EXPECT_EQ(table_->plane_rtt(1_plane), Duration());
@@ -302,7 +302,7 @@ TEST_F(EvHealthTableTest, status_shows_traffic_marks_rtt_and_losses) {
 }
 
 // [MRC-EVS-8]
-TEST_F(EvHealthTableTest, ARetiredEvIsReplacedByABackupOfItsPlane) {
+TEST_F(EvHealthTableTest, a_retired_ev_is_replaced_by_a_backup_of_its_plane) {
   EXPECT_TRUE(table_->retire(0_ev));
   EXPECT_EQ(table_->state(0_ev), EvState::kAssumedBad);
   EXPECT_FALSE(table_->active(0_ev));
@@ -316,7 +316,7 @@ TEST_F(EvHealthTableTest, ARetiredEvIsReplacedByABackupOfItsPlane) {
   EXPECT_FALSE(table_->active(9_ev));
 }
 
-TEST_F(EvHealthTableTest, ARestoredEvIsActiveOnlyIfItsPlaneIsShort) {
+TEST_F(EvHealthTableTest, a_restored_ev_is_active_only_if_its_plane_is_short) {
   table_->retire(0_ev);
   table_->retire(2_ev);
   table_->activate_backup(0_plane);
@@ -331,7 +331,7 @@ TEST_F(EvHealthTableTest, ARestoredEvIsActiveOnlyIfItsPlaneIsShort) {
 }
 
 // Neither a retired nor a restored EV keeps a loss that was counted before.
-TEST_F(EvHealthTableTest, AVerdictStartsTheCountAnew) {
+TEST_F(EvHealthTableTest, a_verdict_starts_the_count_anew) {
   lose(0_ev, 10);
   table_->retire(0_ev);
   lose(0_ev, 20);
@@ -341,7 +341,7 @@ TEST_F(EvHealthTableTest, AVerdictStartsTheCountAnew) {
 }
 
 // [MRC-EVS-7]
-TEST_F(EvHealthTableTest, ADeniedEvCountsAsReplacedOnlyIfItWasInUse) {
+TEST_F(EvHealthTableTest, a_denied_ev_counts_as_replaced_only_if_it_was_in_use) {
   table_->retire(2_ev);
   EXPECT_TRUE(table_->deny(0_ev));
   EXPECT_FALSE(table_->deny(2_ev));
@@ -353,7 +353,7 @@ TEST_F(EvHealthTableTest, ADeniedEvCountsAsReplacedOnlyIfItWasInUse) {
 }
 
 // [MRC-EVS-6] [MRC-EVS-14]
-TEST_F(EvHealthTableTest, TheEvsInUseAreActiveGoodOnUsablePlanesAndOfNoSuspectedLink) {
+TEST_F(EvHealthTableTest, the_evs_in_use_are_active_good_on_usable_planes_and_of_no_suspected_link) {
   make(2, 6, 1, 2);  // 0..6 name T1 1, 7..13 the other
   EXPECT_EQ(table_->in_use(3_planes), 12u);
   EXPECT_EQ(table_->in_use(1_planes), 6u);

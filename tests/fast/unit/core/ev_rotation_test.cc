@@ -59,18 +59,18 @@ class EvRotationTest : public testing::Test {
 };
 
 // [MRC-EVS-2]
-TEST_F(EvRotationTest, EachLapVisitsEveryEvOnce) {
+TEST_F(EvRotationTest, each_lap_visits_every_ev_once) {
   for (int lap = 0; lap < 5; ++lap) EXPECT_EQ(take(6), (std::multiset<EvIndex>{0_ev, 1_ev, 2_ev, 3_ev, 4_ev, 5_ev}));
 }
 
 // A fixed order has no two packets of a QP on one path in a row, and queues that stay short at full load.
-TEST_F(EvRotationTest, EachPlaneKeepsItsOrder) {
+TEST_F(EvRotationTest, each_plane_keeps_its_order) {
   const std::vector<EvIndex> first = sequence(6);
   for (size_t k = 0; k < 6; k += 2) EXPECT_NE(paths_.plane_of(first[k]), paths_.plane_of(first[k + 1]));
   for (int lap = 0; lap < 5; ++lap) EXPECT_EQ(sequence(6), first);
 }
 
-TEST_F(EvRotationTest, APlaneWithFewerEvsRepeatsThem) {
+TEST_F(EvRotationTest, a_plane_with_fewer_evs_repeats_them) {
   paths_.on_timeout(Instant::from_ns(1), 0_ev);
   const std::vector<EvIndex> taken = sequence(12);
   EXPECT_EQ(std::count_if(taken.begin(), taken.end(), [&](EvIndex ev) { return paths_.plane_of(ev) == 0_plane; }), 6);
@@ -78,7 +78,7 @@ TEST_F(EvRotationTest, APlaneWithFewerEvsRepeatsThem) {
 }
 
 // [MRC-EVS-11]
-TEST_F(EvRotationTest, ThePlaneWithTheSmallestLoadIsNext) {
+TEST_F(EvRotationTest, the_plane_with_the_smallest_load_is_next) {
   next();
   equal_round_trips();
   send(0_plane, 2);
@@ -93,7 +93,7 @@ TEST_F(EvRotationTest, ThePlaneWithTheSmallestLoadIsNext) {
 }
 
 // [MRC-EVS-11]
-TEST_F(EvRotationTest, APlaneAboveOneAndAHalfTimesTheMeanOfTheOthersWaits) {
+TEST_F(EvRotationTest, a_plane_above_one_and_a_half_times_the_mean_of_the_others_waits) {
   next();
   equal_round_trips();
   send(0_plane, 9);
@@ -106,7 +106,7 @@ TEST_F(EvRotationTest, APlaneAboveOneAndAHalfTimesTheMeanOfTheOthersWaits) {
   EXPECT_EQ(paths_.plane_of(next(1_planes)), 0_plane);
 }
 
-TEST_F(EvRotationTest, FewPacketsNeverWait) {
+TEST_F(EvRotationTest, few_packets_never_wait) {
   next();
   equal_round_trips();
   send(1_plane, 1);
@@ -117,7 +117,7 @@ TEST_F(EvRotationTest, FewPacketsNeverWait) {
 }
 
 // Its port may be stuck: no packet in flight there will bring a SACK or a timeout that ends the wait.
-TEST_F(EvRotationTest, NoPlaneWaitsForOneWithoutPacketsInFlight) {
+TEST_F(EvRotationTest, no_plane_waits_for_one_without_packets_in_flight) {
   next();
   equal_round_trips();
   send(0_plane, 1000);
@@ -129,7 +129,7 @@ TEST_F(EvRotationTest, NoPlaneWaitsForOneWithoutPacketsInFlight) {
 }
 
 // As with oblivious spraying, which measures none.
-TEST_F(EvRotationTest, WithoutRoundTripsPlanesTakeTurns) {
+TEST_F(EvRotationTest, without_round_trips_planes_take_turns) {
   next();
   send(0_plane, 1000);
   send(1_plane, 1);
@@ -138,7 +138,7 @@ TEST_F(EvRotationTest, WithoutRoundTripsPlanesTakeTurns) {
 }
 
 // Two bursts at a time over two planes: in turn the first burst would meet the same plane each time.
-TEST_F(EvRotationTest, WhenNothingIsInFlightThePlaneIsDrawn) {
+TEST_F(EvRotationTest, when_nothing_is_in_flight_the_plane_is_drawn) {
   int first_on_0 = 0;
   for (int round = 0; round < 200; ++round) {
     const PlaneId a = paths_.plane_of(next());
@@ -154,7 +154,7 @@ TEST_F(EvRotationTest, WhenNothingIsInFlightThePlaneIsDrawn) {
 }
 
 // [MRC-EVS-3]
-TEST_F(EvRotationTest, ASkippedEvCostsItsPlaneTheTurn) {
+TEST_F(EvRotationTest, a_skipped_ev_costs_its_plane_the_turn) {
   const std::vector<EvIndex> lap = sequence(6);
   rotation_.skip(lap[0]);
   EXPECT_EQ(next(), lap[1]);
@@ -165,7 +165,7 @@ TEST_F(EvRotationTest, ASkippedEvCostsItsPlaneTheTurn) {
 }
 
 // [MRC-EVS-12]
-TEST_F(EvRotationTest, AnEvThatWaitsForItsVerdictCostsItsPlaneTheTurn) {
+TEST_F(EvRotationTest, an_ev_that_waits_for_its_verdict_costs_its_plane_the_turn) {
   const std::vector<EvIndex> lap = sequence(6);
   paths_.on_data_sent(Instant::from_ns(1), lap[0]);
   paths_.on_delivered(lap[2], Instant::from_ns(2));
@@ -178,7 +178,7 @@ TEST_F(EvRotationTest, AnEvThatWaitsForItsVerdictCostsItsPlaneTheTurn) {
 }
 
 // [MRC-EVS-3]
-TEST_F(EvRotationTest, OneChoicePassesOneEvOfAPlane) {
+TEST_F(EvRotationTest, one_choice_passes_one_ev_of_a_plane) {
   const std::vector<EvIndex> lap = sequence(6);
   const PlaneSet room{paths_.plane_of(lap[0])};
   rotation_.skip(lap[0]);
@@ -194,7 +194,7 @@ TEST_F(EvRotationTest, OneChoicePassesOneEvOfAPlane) {
 }
 
 // [MRC-EVS-3]
-TEST_F(EvRotationTest, ASkippedEvIsPassedOverOnce) {
+TEST_F(EvRotationTest, a_skipped_ev_is_passed_over_once) {
   EXPECT_TRUE(rotation_.skip(4_ev));
   EXPECT_FALSE(rotation_.skip(4_ev));  // skipped already: no second transition
   EXPECT_TRUE(rotation_.skipped(4_ev));
@@ -203,7 +203,7 @@ TEST_F(EvRotationTest, ASkippedEvIsPassedOverOnce) {
   EXPECT_EQ(take(6).count(4_ev), 1u);
 }
 
-TEST_F(EvRotationTest, WithEveryEvSkippedAnyIsAsGoodAsAnother) {
+TEST_F(EvRotationTest, with_every_ev_skipped_any_is_as_good_as_another) {
   for (const EvIndex ev : EvRange(6)) rotation_.skip(ev);
   EXPECT_LT(next(), 6_ev);
   EXPECT_EQ(rotation_.why(), TraceTrigger::kAllSkipped);
@@ -213,7 +213,7 @@ TEST_F(EvRotationTest, WithEveryEvSkippedAnyIsAsGoodAsAnother) {
 }
 
 // [MRC-EVS-1]
-TEST_F(EvRotationTest, SkipOfOneRotationIsNotThatOfAnother) {
+TEST_F(EvRotationTest, skip_of_one_rotation_is_not_that_of_another) {
   EvRotation other;
   rotation_.skip(2_ev);
   EXPECT_FALSE(other.skipped(2_ev));
@@ -227,13 +227,13 @@ TEST_F(EvRotationTest, SkipOfOneRotationIsNotThatOfAnother) {
   EXPECT_TRUE(paths_.usable(2_ev));
 }
 
-TEST_F(EvRotationTest, OnlyPlanesWithRoom) {
+TEST_F(EvRotationTest, only_planes_with_room) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(paths_.plane_of(next(1_planes)), 0_plane);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(paths_.plane_of(next(2_planes)), 1_plane);
   EXPECT_FALSE(rotation_.next(&paths_, {}));
 }
 
-TEST_F(EvRotationTest, AChangeOfTheUsableSetIsSeenAtOnce) {
+TEST_F(EvRotationTest, a_change_of_the_usable_set_is_seen_at_once) {
   next();
   paths_.on_timeout(Instant::from_ns(1), 3_ev);
   EXPECT_EQ(take(24).count(3_ev), 0u);
@@ -241,13 +241,13 @@ TEST_F(EvRotationTest, AChangeOfTheUsableSetIsSeenAtOnce) {
   EXPECT_EQ(take(6).count(3_ev), 1u);
 }
 
-TEST_F(EvRotationTest, NothingToChooseFrom) {
+TEST_F(EvRotationTest, nothing_to_choose_from) {
   for (const EvIndex ev : EvRange(6)) paths_.set_denied(Instant(), ev, true);
   EXPECT_FALSE(rotation_.next(&paths_, kAnywhere));
 }
 
 // [MRC-QP-3]
-TEST_F(EvRotationTest, ResetForgetsSkipAndLap) {
+TEST_F(EvRotationTest, reset_forgets_skip_and_lap) {
   next();
   rotation_.skip(1_ev);
   rotation_.reset();

@@ -8,7 +8,7 @@
 namespace mrc::core {
 namespace {
 
-TEST(Flows, FollowTheEvToItsPlane) {
+TEST(Flows, follow_the_ev_to_its_plane) {
   const EndpointConfig c = bare_config();
   const std::optional<wire::Flow> f = make_flow(c, bare_peer(), 3_ev, 5);
   ASSERT_TRUE(f);
@@ -20,14 +20,14 @@ TEST(Flows, FollowTheEvToItsPlane) {
   EXPECT_EQ(f->ecn(), wire::Ecn::kEct0);
 }
 
-TEST(Flows, AreNotMadeToAPlaneThatThePeerLacks) {
+TEST(Flows, are_not_made_to_a_plane_that_the_peer_lacks) {
   PeerDescription one = bare_peer();
   one.planes.pop_back();
   EXPECT_FALSE(make_flow(bare_config(), one, 3_ev, 0));
   EXPECT_TRUE(make_flow(bare_config(), one, 2_ev, 0));
 }
 
-TEST(Flows, TheUpperHalfOfAnEvIsTheLabelOfIpv6) {
+TEST(Flows, the_upper_half_of_an_ev_is_the_label_of_ipv6) {
   EndpointConfig c = bare_config();
   c.evs[0].value = 0x1234C350;
   PeerDescription d = bare_peer();
@@ -36,7 +36,7 @@ TEST(Flows, TheUpperHalfOfAnEvIsTheLabelOfIpv6) {
   EXPECT_EQ(make_flow(c, d, 0_ev, 0).value().flow_label, 0x1234u);
 }
 
-TEST(Flows, AReplyGoesToTheSlotThatAsked) {
+TEST(Flows, a_reply_goes_to_the_slot_that_asked) {
   EndpointConfig c = bare_config();
   wire::Flow request;
   request.src = bare_peer(7).planes[1].addr;

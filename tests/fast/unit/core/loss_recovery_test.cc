@@ -71,7 +71,7 @@ class LossRecoveryTest : public LoneEndpoint {
 
 // [MRC-LOSS-1] [MRC-CHOICE-Q17]: time overtaken, not packets overtaken. In the first 16 round trips the window is one
 // round trip.
-TEST_F(LossRecoveryTest, APacketIsLostWhenOneSentAReorderingWindowLaterHasArrived) {
+TEST_F(LossRecoveryTest, a_packet_is_lost_when_one_sent_a_reordering_window_later_has_arrived) {
   for (auto [later, lost] : {std::pair{39, 0u}, {40, 1u}}) {
     sent_.clear();
     start();
@@ -93,7 +93,7 @@ TEST_F(LossRecoveryTest, APacketIsLostWhenOneSentAReorderingWindowLaterHasArrive
 
 // [MRC-LOSS-1] Nothing was sent a window later: then a round trip (40 us), the window (40 us) and twice the variation
 // of the round trip (15 us after two samples) must have passed.
-TEST_F(LossRecoveryTest, AnOvertakenPacketIsLostAfterARoundTripAndAWindow) {
+TEST_F(LossRecoveryTest, an_overtaken_packet_is_lost_after_a_round_trip_and_a_window) {
   one_plane();
   start();
   one_round_trip(Duration::microseconds(40));
@@ -158,7 +158,7 @@ class LatenessTest : public LossRecoveryTest {
 };
 
 // [MRC-LOSS-1] [MRC-CHOICE-Q17]
-TEST_F(LatenessTest, OnlyMeasuredLatenessWidensTheWindow) {
+TEST_F(LatenessTest, only_measured_lateness_widens_the_window) {
   for (bool named : {false, true}) {
     sent_.clear();
     sends_.clear();
@@ -173,7 +173,7 @@ TEST_F(LatenessTest, OnlyMeasuredLatenessWidensTheWindow) {
 }
 
 // [MRC-LOSS-1] A SACK that comes once more measures no lateness, nor does the answer to a retransmission.
-TEST_F(LatenessTest, RepeatedSacksAndRetransmissionsMeasureNoLateness) {
+TEST_F(LatenessTest, repeated_sacks_and_retransmissions_measure_no_lateness) {
   for (bool rtx : {false, true}) {
     sent_.clear();
     sends_.clear();
@@ -187,7 +187,7 @@ TEST_F(LatenessTest, RepeatedSacksAndRetransmissionsMeasureNoLateness) {
 }
 
 // Timestamps of 16 bits return every 8.4 ms: lateness is measured beyond that, too.
-TEST_F(LatenessTest, LatenessIsMeasuredOnSlowLinksToo) {
+TEST_F(LatenessTest, lateness_is_measured_on_slow_links_too) {
   pause_ = Duration::milliseconds(10);
   attr_.timeout = 24;
   config_.trimming = false;
@@ -200,7 +200,7 @@ TEST_F(LatenessTest, LatenessIsMeasuredOnSlowLinksToo) {
 }
 
 // [MRC-MTU-1]: what a switch trims it would have sent on whole; what it rejects, perhaps not.
-TEST_F(LossRecoveryTest, AFullPacketThatIsTrimmedAgainAndAgainIsNotCalledTooLong) {
+TEST_F(LossRecoveryTest, a_full_packet_that_is_trimmed_again_and_again_is_not_called_too_long) {
   for (auto [reason, searches] : {std::pair{wire::NackReason::kTrimmed, 0u}, {wire::NackReason::kNoPktBuffer, 1u}}) {
     sent_.clear();
     attr_.path_mtu = 1024;
@@ -220,7 +220,7 @@ TEST_F(LossRecoveryTest, AFullPacketThatIsTrimmedAgainAndAgainIsNotCalledTooLong
   }
 }
 
-TEST_F(LossRecoveryTest, TheReorderingWindowHasAFloor) {
+TEST_F(LossRecoveryTest, the_reordering_window_has_a_floor) {
   one_plane();
   config_.reorder_floor = Duration::microseconds(500);
   for (auto [later, lost] : {std::pair{499, 0u}, {500, 1u}}) {
@@ -240,7 +240,7 @@ TEST_F(LossRecoveryTest, TheReorderingWindowHasAFloor) {
 }
 
 // [MRC-LOSS-2]: after probe_floor of silence, then at doubling intervals up to 32 ms.
-TEST_F(LossRecoveryTest, ProbesAtDoublingIntervalsUpToTheirCap) {
+TEST_F(LossRecoveryTest, probes_at_doubling_intervals_up_to_their_cap) {
   attr_.timeout = 24;
   start();
   post(1, 8);
@@ -260,7 +260,7 @@ TEST_F(LossRecoveryTest, ProbesAtDoublingIntervalsUpToTheirCap) {
 }
 
 // [MRC-PROBE-1] [MRC-PROBE-2]
-TEST_F(LossRecoveryTest, AProbeUsesUpNoPsnAndHasAnIdOfItsOwn) {
+TEST_F(LossRecoveryTest, a_probe_uses_up_no_psn_and_has_an_id_of_its_own) {
   start();
   post(1, 8);
   drain();
@@ -279,7 +279,7 @@ TEST_F(LossRecoveryTest, AProbeUsesUpNoPsnAndHasAnIdOfItsOwn) {
 }
 
 // [MRC-LOSS-2]: the answer judges what was sent before the probe; an answer to another id judges nothing.
-TEST_F(LossRecoveryTest, TheAnswerOfAProbeJudgesEverythingBeforeIt) {
+TEST_F(LossRecoveryTest, the_answer_of_a_probe_judges_everything_before_it) {
   one_plane();
   start();
   one_round_trip(Duration::microseconds(40));
@@ -299,7 +299,7 @@ TEST_F(LossRecoveryTest, TheAnswerOfAProbeJudgesEverythingBeforeIt) {
 }
 
 // [MRC-LOSS-1] This host did not run until now: other answers may be queued, and nothing is lost for a millisecond.
-TEST_F(LossRecoveryTest, NothingIsLostImmediatelyAfterAPauseOfThisHost) {
+TEST_F(LossRecoveryTest, nothing_is_lost_immediately_after_a_pause_of_this_host) {
   one_plane();
   start();
   one_round_trip(Duration::microseconds(40));
@@ -315,7 +315,7 @@ TEST_F(LossRecoveryTest, NothingIsLostImmediatelyAfterAPauseOfThisHost) {
 }
 
 // [MRC-LOSS-1] A host that pauses all the time, or an application that polls every few milliseconds.
-TEST_F(LossRecoveryTest, PausesInARowDelayLossesNoLongerThanOne) {
+TEST_F(LossRecoveryTest, pauses_in_a_row_delay_losses_no_longer_than_one) {
   one_plane();
   start();
   one_round_trip(Duration::microseconds(40));
@@ -334,7 +334,7 @@ TEST_F(LossRecoveryTest, PausesInARowDelayLossesNoLongerThanOne) {
 // [MRC-LOSS-1] The answer of a probe on another plane says nothing about packets that may wait in a queue of theirs:
 // these are lost when their plane has been silent for twice the round trip, the window, four times the variation, and
 // 200 us, and another plane answers then.
-TEST_F(LossRecoveryTest, APacketOfASilentPlaneIsLostLater) {
+TEST_F(LossRecoveryTest, a_packet_of_a_silent_plane_is_lost_later) {
   config_.probe_floor = Duration::microseconds(100);
   start();
   one_round_trip(Duration::microseconds(40));
@@ -361,7 +361,7 @@ TEST_F(LossRecoveryTest, APacketOfASilentPlaneIsLostLater) {
 }
 
 // [MRC-LOSS-2]: a peer that takes longer than the pause between probes is still accepted, and probed less often.
-TEST_F(LossRecoveryTest, ALateAnswerToTheFirstProbeCounts) {
+TEST_F(LossRecoveryTest, a_late_answer_to_the_first_probe_counts) {
   one_plane();
   start();
   one_round_trip(Duration::microseconds(40));
@@ -386,7 +386,7 @@ TEST_F(LossRecoveryTest, ALateAnswerToTheFirstProbeCounts) {
 
 // [MRC-LOSS-1] A peer that did not run for 80 ms has read one plane: its first answer is to the first of the probes,
 // and says nothing of the other plane.
-TEST_F(LossRecoveryTest, ALateAnswerToAProbeEndsASilenceOfAllPlanes) {
+TEST_F(LossRecoveryTest, a_late_answer_to_a_probe_ends_a_silence_of_all_planes) {
   attr_.timeout = 24;
   start();
   one_round_trip(Duration::microseconds(40));
@@ -415,7 +415,7 @@ TEST_F(LossRecoveryTest, ALateAnswerToAProbeEndsASilenceOfAllPlanes) {
 // [MRC-LOSS-2] [MRC-EVS-17]: probes leave after 6 and 18 ms, and the third 24 ms after the last sign of the peer; two
 // round trips and four times their variation are 20 ms. The answer to the first one may still be on its way when the
 // second leaves, that to the second one is overdue at the third. It counts only if the peer answered something else.
-TEST_F(LossRecoveryTest, TheSilenceOfAProbeCountsAgainstItsPathOnlyWhenItsAnswerIsOverdue) {
+TEST_F(LossRecoveryTest, the_silence_of_a_probe_counts_against_its_path_only_when_its_answer_is_overdue) {
   for (bool answers : {false, true}) {
     sent_.clear();
     attr_.timeout = 24;
@@ -442,7 +442,7 @@ TEST_F(LossRecoveryTest, TheSilenceOfAProbeCountsAgainstItsPathOnlyWhenItsAnswer
 }
 
 // [MRC-LOSS-3] [MRC-CHOICE-Q18]: 1.024 us * 2^timeout for the linear attempts, doubling after them.
-TEST_F(LossRecoveryTest, IntervalsAreLinearThenDoubling) {
+TEST_F(LossRecoveryTest, intervals_are_linear_then_doubling) {
   short_budget(2, 3);
   start();
   post(1, 8);
@@ -464,7 +464,7 @@ TEST_F(LossRecoveryTest, IntervalsAreLinearThenDoubling) {
 }
 
 // [MRC-CNT-1] [MRC-CNT-2]: a late answer saves the retransmission, not the timeout.
-TEST_F(LossRecoveryTest, ATimeoutIsNoRetransmission) {
+TEST_F(LossRecoveryTest, a_timeout_is_no_retransmission) {
   for (const bool late : {true, false}) {
     short_budget(2, 3);
     start();
@@ -484,7 +484,7 @@ TEST_F(LossRecoveryTest, ATimeoutIsNoRetransmission) {
 }
 
 // [MRC-LOSS-3]: each of these packets expires at a time of its own.
-TEST_F(LossRecoveryTest, AnIntervalIsChargedOnceHoweverManyPacketsExpireInIt) {
+TEST_F(LossRecoveryTest, an_interval_is_charged_once_however_many_packets_expire_in_it) {
   short_budget(2, 0);
   config_.probe_floor = Duration::seconds(1);  // else the peer is silent, and only the oldest expires
   start();
@@ -501,7 +501,7 @@ TEST_F(LossRecoveryTest, AnIntervalIsChargedOnceHoweverManyPacketsExpireInIt) {
   EXPECT_EQ(state(), QpState::kError);
 }
 
-TEST_F(LossRecoveryTest, NoRetriesMeansTheFirstTimeoutEndsIt) {
+TEST_F(LossRecoveryTest, no_retries_means_the_first_timeout_ends_it) {
   short_budget(0, 0);
   start();
   post(1, 8);
@@ -512,7 +512,7 @@ TEST_F(LossRecoveryTest, NoRetriesMeansTheFirstTimeoutEndsIt) {
   EXPECT_EQ(state(), QpState::kError);
 }
 
-TEST_F(LossRecoveryTest, TwentyFiveMeansForEver) {
+TEST_F(LossRecoveryTest, twenty_five_means_for_ever) {
   attr_.timeout = 1;
   attr_.retry_linear = 0;
   for (uint8_t exponential : {24, 25}) {
@@ -526,7 +526,7 @@ TEST_F(LossRecoveryTest, TwentyFiveMeansForEver) {
 }
 
 // Two packets; the second one is answered after 900 us, so that the timeout is four times that.
-TEST_F(LossRecoveryTest, ATimeoutRetiresItsPathAndTheRetransmissionTakesAnother) {
+TEST_F(LossRecoveryTest, a_timeout_retires_its_path_and_the_retransmission_takes_another) {
   attr_.timeout = 10;
   config_.probe_floor = Duration::seconds(1);
   start();
@@ -545,7 +545,7 @@ TEST_F(LossRecoveryTest, ATimeoutRetiresItsPathAndTheRetransmissionTakesAnother)
 }
 
 // [MRC-EVS-17] Nothing was answered at all: the next path is tried, and none is retired.
-TEST_F(LossRecoveryTest, ATimeoutOfASilentPeerRetiresNoPath) {
+TEST_F(LossRecoveryTest, a_timeout_of_a_silent_peer_retires_no_path) {
   attr_.timeout = 10;
   start();
   post(1, 8);
@@ -559,7 +559,7 @@ TEST_F(LossRecoveryTest, ATimeoutOfASilentPeerRetiresNoPath) {
 }
 
 // [MRC-LOSS-7] It may merely not run: then everything has arrived, and would be retransmitted in vain.
-TEST_F(LossRecoveryTest, OfASilentPeerOnlyTheOldestPacketIsRetransmitted) {
+TEST_F(LossRecoveryTest, of_a_silent_peer_only_the_oldest_packet_is_retransmitted) {
   short_budget(2, 0);
   start();
   one_round_trip(Duration::microseconds(40));
@@ -581,7 +581,7 @@ TEST_F(LossRecoveryTest, OfASilentPeerOnlyTheOldestPacketIsRetransmitted) {
 
 // [MRC-LOSS-7] Half an interval, to the nanosecond: one that answered later merely is slow, and all that expires is
 // retransmitted. The round trip is so long that nothing is inferred from the last answer.
-TEST_F(LossRecoveryTest, APeerIsSilentAfterHalfAnInterval) {
+TEST_F(LossRecoveryTest, a_peer_is_silent_after_half_an_interval) {
   for (const int64_t later : {0, 1}) {
     sent_.clear();
     short_budget(7, 0);
@@ -599,7 +599,7 @@ TEST_F(LossRecoveryTest, APeerIsSilentAfterHalfAnInterval) {
 
 // [MRC-LOSS-7] Probes leave after 150 and 500 us, and the next one would after the interval. The second one asked a
 // silent peer only if nothing was heard later: it, or its answer, may be lost.
-TEST_F(LossRecoveryTest, AProbeFromBeforeTheLastAnswerShowsNoSilence) {
+TEST_F(LossRecoveryTest, a_probe_from_before_the_last_answer_shows_no_silence) {
   for (const int64_t later : {0, 1}) {
     sent_.clear();
     short_budget(7, 0);
@@ -616,7 +616,7 @@ TEST_F(LossRecoveryTest, AProbeFromBeforeTheLastAnswerShowsNoSilence) {
 }
 
 // [MRC-EVS-17] The silence of one QP is not the peer's: what another one sent half an interval ago was answered.
-TEST_F(LossRecoveryTest, ATimeoutOfASilentQpRetiresItsPathIfAnotherQpHasAnswers) {
+TEST_F(LossRecoveryTest, a_timeout_of_a_silent_qp_retires_its_path_if_another_qp_has_answers) {
   for (const int64_t earlier : {0, 1}) {
     sent_.clear();
     attr_.timeout = 10;
@@ -646,7 +646,7 @@ TEST_F(LossRecoveryTest, ATimeoutOfASilentQpRetiresItsPathIfAnotherQpHasAnswers)
 
 // Nothing arrives any more, and so the load of the planes stays as it is: each is tried all the same, by the packet and
 // by probes, which the packet does not put off.
-TEST_F(LossRecoveryTest, OfASilentPeerEveryPlaneIsTried) {
+TEST_F(LossRecoveryTest, of_a_silent_peer_every_plane_is_tried) {
   short_budget(7, 25);
   start();
   one_round_trip(Duration::microseconds(40));
@@ -662,7 +662,7 @@ TEST_F(LossRecoveryTest, OfASilentPeerEveryPlaneIsTried) {
 }
 
 // It counted as lost before the silence, and the window was closed.
-TEST_F(LossRecoveryTest, OfASilentPeerTheOldestPacketIsRetransmittedWhateverItWasLostBy) {
+TEST_F(LossRecoveryTest, of_a_silent_peer_the_oldest_packet_is_retransmitted_whatever_it_was_lost_by) {
   attr_.timeout = 10;
   start();
   one_round_trip(Duration::microseconds(40));
@@ -676,7 +676,7 @@ TEST_F(LossRecoveryTest, OfASilentPeerTheOldestPacketIsRetransmittedWhateverItWa
 }
 
 // [MRC-ACK-6] The oldest packet that has not arrived is not the first above a transport ACK.
-TEST_F(LossRecoveryTest, APeerThatIsSilentAfterAnAckIsFoundOut) {
+TEST_F(LossRecoveryTest, a_peer_that_is_silent_after_an_ack_is_found_out) {
   short_budget(2, 0);
   start();
   for (uint64_t n = 1; n <= 3; ++n) post(n, 8);
@@ -689,7 +689,7 @@ TEST_F(LossRecoveryTest, APeerThatIsSilentAfterAnAckIsFoundOut) {
 }
 
 // The peer runs again, and says that nothing has arrived.
-TEST_F(LossRecoveryTest, AnAnswerAfterSilenceFindsWhatWasLost) {
+TEST_F(LossRecoveryTest, an_answer_after_silence_finds_what_was_lost) {
   attr_.timeout = 10;
   one_plane();
   start();
@@ -703,7 +703,7 @@ TEST_F(LossRecoveryTest, AnAnswerAfterSilenceFindsWhatWasLost) {
   EXPECT_EQ(requests().size(), 16u);
 }
 
-TEST_F(LossRecoveryTest, TheBudgetIsWholeAgainWhenCackMoves) {
+TEST_F(LossRecoveryTest, the_budget_is_whole_again_when_cack_moves) {
   short_budget(2, 0);
   start();
   post(1, 8);
@@ -720,7 +720,7 @@ TEST_F(LossRecoveryTest, TheBudgetIsWholeAgainWhenCackMoves) {
 }
 
 // [MRC-LOSS-4]: everything has arrived, nothing is acknowledged, and probes are unanswered.
-TEST_F(LossRecoveryTest, APeerThatDiedAfterItsSackIsFoundOut) {
+TEST_F(LossRecoveryTest, a_peer_that_died_after_its_sack_is_found_out) {
   short_budget(2, 0);
   start();
   post(1, 8);
@@ -734,7 +734,7 @@ TEST_F(LossRecoveryTest, APeerThatDiedAfterItsSackIsFoundOut) {
 }
 
 // [MRC-ACK-6]: the first one is in the peer's memory, and its transport ACK was lost.
-TEST_F(LossRecoveryTest, ExhaustedRetriesFailTheOldestThatDidNotArrive) {
+TEST_F(LossRecoveryTest, exhausted_retries_fail_the_oldest_that_did_not_arrive) {
   short_budget(2, 0);
   start();
   for (uint64_t n = 1; n <= 3; ++n) post(n, 8);
@@ -750,7 +750,7 @@ TEST_F(LossRecoveryTest, ExhaustedRetriesFailTheOldestThatDidNotArrive) {
 
 // [MRC-LOSS-4]: each charge follows a probe that had its time. 1.024 us * 2^1 is less than four round trips, so the
 // interval is 160 us, a third of the time until the first probe.
-TEST_F(LossRecoveryTest, SilenceIsNotChargedBeforeThePeerWasAsked) {
+TEST_F(LossRecoveryTest, silence_is_not_charged_before_the_peer_was_asked) {
   attr_.timeout = 1;
   attr_.retry_linear = 1;
   attr_.retry_exp = 0;
@@ -767,7 +767,7 @@ TEST_F(LossRecoveryTest, SilenceIsNotChargedBeforeThePeerWasAsked) {
 }
 
 // [MRC-MTU-1]: the size of a packet is suspected when it was sent three times, and only if it is large.
-TEST_F(LossRecoveryTest, TheThirdTransmissionOfALargePacketStartsASearchOfThePathMtu) {
+TEST_F(LossRecoveryTest, the_third_transmission_of_a_large_packet_starts_a_search_of_the_path_mtu) {
   attr_.timeout = 10;
   attr_.path_mtu = 1024;
   const Duration t = Duration::nanoseconds(1024ll << 10);
@@ -784,7 +784,7 @@ TEST_F(LossRecoveryTest, TheThirdTransmissionOfALargePacketStartsASearchOfThePat
 }
 
 // [MRC-LOSS-5]: probes are answered, and the packet never gets through.
-TEST_F(LossRecoveryTest, AnsweredProbesDoNotResetTheBudgetWhileSomethingIsMissing) {
+TEST_F(LossRecoveryTest, answered_probes_do_not_reset_the_budget_while_something_is_missing) {
   attr_.timeout = 12;
   attr_.retry_linear = 2;
   attr_.retry_exp = 0;
@@ -806,7 +806,7 @@ TEST_F(LossRecoveryTest, AnsweredProbesDoNotResetTheBudgetWhileSomethingIsMissin
 }
 
 // [MRC-LOSS-5] Nothing can be sent again, and time passes all the same.
-TEST_F(LossRecoveryTest, TheBudgetIsChargedWhileNoPathIsLeft) {
+TEST_F(LossRecoveryTest, the_budget_is_charged_while_no_path_is_left) {
   short_budget(2, 0);
   start();
   post(1, 8);
@@ -819,7 +819,7 @@ TEST_F(LossRecoveryTest, TheBudgetIsChargedWhileNoPathIsLeft) {
 }
 
 // Other QPs use the paths that a QP found bad with its last attempt.
-TEST_F(LossRecoveryTest, PathsThatEndAQpAreAskedAllTheSame) {
+TEST_F(LossRecoveryTest, paths_that_end_a_qp_are_asked_all_the_same) {
   short_budget(0, 0);
   config_.probe_floor = Duration::seconds(1);
   start();
@@ -840,7 +840,7 @@ TEST_F(LossRecoveryTest, PathsThatEndAQpAreAskedAllTheSame) {
 }
 
 // [MRC-LAT-2] From the first transmission to the acknowledgement, for packets that were sent again and for no others.
-TEST_F(LossRecoveryTest, TheDelayOfARetransmissionCountsFromTheFirstCopy) {
+TEST_F(LossRecoveryTest, the_delay_of_a_retransmission_counts_from_the_first_copy) {
   one_plane();
   start();
   one_round_trip(Duration::microseconds(40));
@@ -863,7 +863,7 @@ TEST_F(LossRecoveryTest, TheDelayOfARetransmissionCountsFromTheFirstCopy) {
 }
 
 // [MRC-LAT-1] From posting, also of a request that waited in the queue, to success; one that fails is not counted.
-TEST_F(LossRecoveryTest, TheLatencyOfACompletionCountsFromPosting) {
+TEST_F(LossRecoveryTest, the_latency_of_a_completion_counts_from_posting) {
   start();
   post(1, 8);
   now_ = now_ + Duration::microseconds(70);

@@ -13,7 +13,7 @@ wire::Packet packet(const char* text) {
   return p;
 }
 
-TEST(MailboxContent, OnlyTheSameBytesAreTheSame) {
+TEST(MailboxContent, only_the_same_bytes_are_the_same) {
   MailboxContent content;
   EXPECT_TRUE(content.same(packet("abcd"), 7));  // nothing is known
   content.allocate(64);
@@ -25,7 +25,7 @@ TEST(MailboxContent, OnlyTheSameBytesAreTheSame) {
   EXPECT_TRUE(content.same(empty, 7));
 }
 
-TEST(MailboxContent, IsKeptForOneWindow) {
+TEST(MailboxContent, is_kept_for_one_window) {
   MailboxContent content;
   content.allocate(64);
   content.keep(packet("abcd"), 7);
@@ -34,7 +34,7 @@ TEST(MailboxContent, IsKeptForOneWindow) {
   EXPECT_FALSE(content.same(packet("abce"), 7 + 64));
 }
 
-TEST(MailboxContent, RoomIsAPowerOfTwo) {
+TEST(MailboxContent, room_is_a_power_of_two) {
   MailboxContent content;
   content.check();
   content.allocate(64);

@@ -8,7 +8,7 @@
 namespace mrc::core {
 namespace {
 
-TEST(MemoryRegion, CoversBothEnds) {
+TEST(MemoryRegion, covers_both_ends) {
   MemoryRegion r;
   r.iova = 0x1000;
   r.length = 0x100;
@@ -21,7 +21,7 @@ TEST(MemoryRegion, CoversBothEnds) {
   EXPECT_FALSE(r.covers(0x1101, 0));
 }
 
-TEST(MemoryRegion, NoWrapAround) {
+TEST(MemoryRegion, no_wrap_around) {
   MemoryRegion r;
   r.iova = UINT64_MAX - 0xFF;
   r.length = 0x100;
@@ -31,7 +31,7 @@ TEST(MemoryRegion, NoWrapAround) {
   EXPECT_FALSE(r.covers(0, 1));
 }
 
-TEST(MemoryTable, KeepsWhatWasRegistered) {
+TEST(MemoryTable, keeps_what_was_registered) {
   MemoryTable t(7);
   uint8_t bytes[16];
   const Key key = t.add(bytes, 0x5000, sizeof bytes, 3, 9);
@@ -45,7 +45,7 @@ TEST(MemoryTable, KeepsWhatWasRegistered) {
   EXPECT_EQ(t.size(), 1u);
 }
 
-TEST(MemoryTable, OtherKeysAreUnknown) {
+TEST(MemoryTable, other_keys_are_unknown) {
   MemoryTable t(7);
   const Key key = t.add(nullptr, 0, 1, 3, 1);
   const uint32_t v = key.value();
@@ -54,7 +54,7 @@ TEST(MemoryTable, OtherKeysAreUnknown) {
 }
 
 // Tables of two shards: one chooses the keys, the other has the same ones, in whichever order the calls arrive.
-TEST(MemoryTable, TwoTablesHaveEqualKeys) {
+TEST(MemoryTable, two_tables_have_equal_keys) {
   MemoryTable t(7), other(8);
   std::vector<Key> keys;
   const auto copy = [&](Key key) { return other.put(*t.find(key)); };
@@ -78,7 +78,7 @@ TEST(MemoryTable, TwoTablesHaveEqualKeys) {
 }
 
 // The same slot under a new tag, for as many reuses as there are tags.
-TEST(MemoryTable, ARemovedKeyStaysShut) {
+TEST(MemoryTable, a_removed_key_stays_shut) {
   MemoryTable t(200);
   std::set<Key> used;
   for (int i = 0; i < 256; ++i) {
@@ -92,7 +92,7 @@ TEST(MemoryTable, ARemovedKeyStaysShut) {
   EXPECT_EQ(t.size(), 0u);
 }
 
-TEST(MemoryTable, ManyRegionsHaveTheirOwnKeys) {
+TEST(MemoryTable, many_regions_have_their_own_keys) {
   MemoryTable t(0);
   std::set<Key> keys;
   for (uint64_t i = 0; i < 1000; ++i) keys.insert(t.add(nullptr, i << 12, 4096, 3, 1));
@@ -102,7 +102,7 @@ TEST(MemoryTable, ManyRegionsHaveTheirOwnKeys) {
 }
 
 // [MRC-SEC-8] [MRC-MBX-1]: by what bits of the keys of ten thousand tables differ.
-TEST(MemoryTable, TheKeyOfAFirstRegionCannotBeGuessed) {
+TEST(MemoryTable, the_key_of_a_first_region_cannot_be_guessed) {
   std::set<Key> keys;
   for (uint64_t seed = 0; seed < 10000; ++seed) {
     MemoryTable t(seed);
@@ -113,7 +113,7 @@ TEST(MemoryTable, TheKeyOfAFirstRegionCannotBeGuessed) {
   EXPECT_GT(keys.size(), 9500u);
 }
 
-TEST(MemoryTable, SaltSeparatesProcesses) {
+TEST(MemoryTable, salt_separates_processes) {
   MemoryTable a(1), b(2);
   EXPECT_NE(a.add(nullptr, 0, 1, 3, 1), b.add(nullptr, 0, 1, 3, 1));
 }

@@ -57,7 +57,7 @@ class MessageMapTest : public testing::Test {
 };
 
 // [MRC-SEC-1]
-TEST_F(MessageMapTest, EveryPacketOfAMessageStatesTheSame) {
+TEST_F(MessageMapTest, every_packet_of_a_message_states_the_same) {
   const Message m{0, 0, 4, 77};
   ASSERT_TRUE(take(claim(m, 2)));  // a Middle: where the message begins is not known yet
   MessageClaim c = claim(m, 1);
@@ -83,7 +83,7 @@ TEST_F(MessageMapTest, EveryPacketOfAMessageStatesTheSame) {
 }
 
 // [MRC-METH-1] [MRC-CHOICE-Q10]
-TEST_F(MessageMapTest, TheFirstMessageHasNumber0Or1) {
+TEST_F(MessageMapTest, the_first_message_has_number_0_or_1) {
   for (uint16_t msn : {0, 1, 2, 65535}) {
     map_.reset();
     map_.allocate();
@@ -96,7 +96,7 @@ TEST_F(MessageMapTest, TheFirstMessageHasNumber0Or1) {
   }
 }
 
-TEST_F(MessageMapTest, NumbersRiseWithThePsn) {
+TEST_F(MessageMapTest, numbers_rise_with_the_psn) {
   ASSERT_TRUE(complete({0, 0, 2, 5}));
   // Ten packets further there are one to ten messages more.
   EXPECT_EQ(check(claim({1, 11, 1, 9}, 0)), Fit::kMisfit);  // the next one begins at once
@@ -117,7 +117,7 @@ TEST_F(MessageMapTest, NumbersRiseWithThePsn) {
   EXPECT_EQ(check(claim({3, 10, 1, 1}, 0)), Fit::kMisfit);
 }
 
-TEST_F(MessageMapTest, OldPacketsAreComparedWhileTheirRecordLasts) {
+TEST_F(MessageMapTest, old_packets_are_compared_while_their_record_lasts) {
   ASSERT_TRUE(complete({0, 0, 1, 5}));
   MessageClaim c = claim({0, 0, 1, 5}, 0);
   EXPECT_EQ(check(c), Fit::kMember);
@@ -132,7 +132,7 @@ TEST_F(MessageMapTest, OldPacketsAreComparedWhileTheirRecordLasts) {
 }
 
 // An original that a queue kept for so long that its MSN comes round again is no contradiction.
-TEST_F(MessageMapTest, NothingIsSaidOfPacketsFromHalfALapBack) {
+TEST_F(MessageMapTest, nothing_is_said_of_packets_from_half_a_lap_back) {
   for (uint32_t m = 0; m < 70000; ++m) ASSERT_TRUE(complete({static_cast<uint16_t>(m), m, 1, m + 1}));
   for (uint32_t back : {40000u, 65536u, 66000u}) {
     const uint32_t m = 69999 - back;
@@ -155,7 +155,7 @@ TEST_F(MessageMapTest, the_last_packet_of_a_message_states_its_immediate) {
 }
 
 // [MRC-SEC-2] Where a message begins may follow from its neighbour.
-TEST_F(MessageMapTest, AMemberThatItsNeighbourExcludesIsAMisfit) {
+TEST_F(MessageMapTest, a_member_that_its_neighbour_excludes_is_a_misfit) {
   ASSERT_TRUE(complete({0, 0, 1, 5}));
   ASSERT_TRUE(take(claim({2, 8, 4, 7}, 2)));  // a Middle: message 2 begins at 8 or 9
   ASSERT_TRUE(take(claim({3, 13, 1, 9}, 0)));
@@ -164,7 +164,7 @@ TEST_F(MessageMapTest, AMemberThatItsNeighbourExcludesIsAMisfit) {
 }
 
 // [MRC-SEC-3] A complete message is above doubt only if a key proved it.
-TEST_F(MessageMapTest, ACompleteMessageIsInDoubtUnlessProven) {
+TEST_F(MessageMapTest, a_complete_message_is_in_doubt_unless_proven) {
   for (bool proven : {false, true}) {
     map_.reset();
     map_.allocate();
@@ -178,7 +178,7 @@ TEST_F(MessageMapTest, ACompleteMessageIsInDoubtUnlessProven) {
 }
 
 // The nearest records are found at any distance.
-TEST_F(MessageMapTest, NeighboursAreFoundHoweverFarTheyAre) {
+TEST_F(MessageMapTest, neighbours_are_found_however_far_they_are) {
   ASSERT_TRUE(complete({0, 0, 1, 5}));
   ASSERT_TRUE(take(claim({200, 2000, 1, 6}, 0)));
   ASSERT_TRUE(take(claim({500, 5000, 1, 7}, 0)));
@@ -192,7 +192,7 @@ TEST_F(MessageMapTest, NeighboursAreFoundHoweverFarTheyAre) {
 }
 
 // Growing keeps the records of complete messages and their places free for later ones.
-TEST_F(MessageMapTest, AfterGrowingOldRecordsAreNoNeighbours) {
+TEST_F(MessageMapTest, after_growing_old_records_are_no_neighbours) {
   for (uint16_t m = 0; m < 10; ++m) ASSERT_TRUE(complete({m, m, 1, 5}));
   ASSERT_TRUE(take(claim({110, 110, 1, 5}, 0)));
   ASSERT_GT(map_.bytes(), 128u * 32);
@@ -204,7 +204,7 @@ TEST_F(MessageMapTest, AfterGrowingOldRecordsAreNoNeighbours) {
 }
 
 // A forged message in the midst of another of which nothing had arrived is found at the latest when its turn comes.
-TEST_F(MessageMapTest, AMessageMustHaveAllItsPacketsItself) {
+TEST_F(MessageMapTest, a_message_must_have_all_its_packets_itself) {
   ASSERT_TRUE(take(claim({3, 4, 1, 666}, 0), false));
   const Message genuine{0, 0, 10, 5};
   EXPECT_EQ(check(claim(genuine, 0)), Fit::kMisfit);  // ten packets do not fit before it
@@ -215,7 +215,7 @@ TEST_F(MessageMapTest, AMessageMustHaveAllItsPacketsItself) {
 
 // The second guard against PSNs that were consumed by another message. begin_front() alone refused each of millions of
 // random sequences of forged packets.
-TEST_F(MessageMapTest, AMessageIsWholeWithItsLastPacket) {
+TEST_F(MessageMapTest, a_message_is_whole_with_its_last_packet) {
   const Message m{0, 0, 3, 5};
   for (uint32_t k : {2u, 0u}) ASSERT_TRUE(take(claim(m, k)));
   ASSERT_TRUE(map_.begin_front(kO));
@@ -225,7 +225,7 @@ TEST_F(MessageMapTest, AMessageIsWholeWithItsLastPacket) {
 }
 
 // [MRC-SEC-2] The first packet of all ends or continues a message: it began before the first PSN, where nothing can be.
-TEST_F(MessageMapTest, NoMessageBeginsBeforeTheFirstPsn) {
+TEST_F(MessageMapTest, no_message_begins_before_the_first_psn) {
   for (const MessageClaim& c : {claim({0, 0, 3, 5}, 1), claim({0, 0, 2, 5}, 1)}) {
     map_.reset();
     map_.allocate();
@@ -236,7 +236,7 @@ TEST_F(MessageMapTest, NoMessageBeginsBeforeTheFirstPsn) {
 }
 
 // Any order of arrival of any messages fits, over many laps of the ring and of the MSN.
-TEST_F(MessageMapTest, AnyOrderFits) {
+TEST_F(MessageMapTest, any_order_fits) {
   std::mt19937 rng(7);
   uint32_t msn = 0;
   uint64_t first = 0;
@@ -262,7 +262,7 @@ TEST_F(MessageMapTest, AnyOrderFits) {
 
 // One forged packet among them, at any place and of any shape that is not the genuine one's: either it is refused, or a
 // genuine packet is, or the turn of its message finds it.
-TEST_F(MessageMapTest, AForgedPacketNeverPassesUnnoticed) {
+TEST_F(MessageMapTest, a_forged_packet_never_passes_unnoticed) {
   std::mt19937 rng(11);
   int accepted = 0;
   for (int round = 0; round < 20000; ++round) {
@@ -307,7 +307,7 @@ TEST_F(MessageMapTest, AForgedPacketNeverPassesUnnoticed) {
 }
 
 // A QP with few messages behind it stays small, and none of the first 128 is forgotten for that. [MRC-SEC-5]
-TEST_F(MessageMapTest, TheFirstMessagesAreAllRemembered) {
+TEST_F(MessageMapTest, the_first_messages_are_all_remembered) {
   EXPECT_EQ(map_.bytes(), 8u * 32);
   std::vector<Message> all;
   for (uint16_t n = 0; n < 128; ++n) {
@@ -325,7 +325,7 @@ TEST_F(MessageMapTest, TheFirstMessagesAreAllRemembered) {
   EXPECT_EQ(map_.bytes(), 128u * 32);
 }
 
-TEST_F(MessageMapTest, TheRingGrowsWithTheMessagesInFlightAndHasALimit) {
+TEST_F(MessageMapTest, the_ring_grows_with_the_messages_in_flight_and_has_a_limit) {
   const size_t small = map_.bytes();
   EXPECT_LE(small, 4096u);
   for (uint16_t m = 4000; m > 0; --m) ASSERT_TRUE(take(claim({m, m, 1, 5}, 0)));
@@ -339,7 +339,7 @@ TEST_F(MessageMapTest, TheRingGrowsWithTheMessagesInFlightAndHasALimit) {
 
 // The ring grows to the space of MSNs, where the record of a message would be in the place of the one that has its MSN
 // next.
-TEST_F(MessageMapTest, TheLargestRingForgetsBeforeMsnsComeAgain) {
+TEST_F(MessageMapTest, the_largest_ring_forgets_before_msns_come_again) {
   constexpr uint64_t kAhead = 20000;  // of one packet each
   const auto message = [](uint64_t i) { return Message{static_cast<uint16_t>(i), i, 1, 7777 + i}; };
   const auto arrive = [&](uint64_t i) {

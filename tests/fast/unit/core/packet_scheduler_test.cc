@@ -55,7 +55,7 @@ class PacketSchedulerTest : public testing::Test {
   uint16_t max_wimm_ = 4;
 };
 
-TEST_F(PacketSchedulerTest, AMessageIsCutIntoPackets) {
+TEST_F(PacketSchedulerTest, a_message_is_cut_into_packets) {
   post(2 * kMtu + 10);
   packets_.begin_burst();
   const wire::Opcode opcodes[] = {wire::Opcode::kWriteFirst, wire::Opcode::kWriteMiddle, wire::Opcode::kWriteLast};
@@ -73,7 +73,7 @@ TEST_F(PacketSchedulerTest, AMessageIsCutIntoPackets) {
   EXPECT_FALSE(packets_.may_send());
 }
 
-TEST_F(PacketSchedulerTest, OneShortOfThePeersWindow) {
+TEST_F(PacketSchedulerTest, one_short_of_the_peers_window) {
   packets_.set_window(3);
   post(5 * kMtu);
   EXPECT_EQ(burst(), (Seqs{0, 1}));
@@ -84,7 +84,7 @@ TEST_F(PacketSchedulerTest, OneShortOfThePeersWindow) {
   EXPECT_EQ(burst(), (Seqs{2, 3}));
 }
 
-TEST_F(PacketSchedulerTest, LostPacketsFirstAndNeverBesideNewOnes) {
+TEST_F(PacketSchedulerTest, lost_packets_first_and_never_beside_new_ones) {
   post(4 * kMtu);
   post(kMtu);
   packets_.set_window(5);
@@ -100,7 +100,7 @@ TEST_F(PacketSchedulerTest, LostPacketsFirstAndNeverBesideNewOnes) {
   EXPECT_FALSE(packets_.retransmits());
 }
 
-TEST_F(PacketSchedulerTest, WriteImmsWaitForTheirLimit) {
+TEST_F(PacketSchedulerTest, write_imms_wait_for_their_limit) {
   max_wimm_ = 1;
   post(2 * kMtu, SendOp::kWriteImm);
   post(8, SendOp::kWriteImm);
@@ -111,7 +111,7 @@ TEST_F(PacketSchedulerTest, WriteImmsWaitForTheirLimit) {
   EXPECT_EQ(burst(), (Seqs{2}));
 }
 
-TEST_F(PacketSchedulerTest, AWriteImmSentAgainIsNotCountedAgain) {
+TEST_F(PacketSchedulerTest, a_write_imm_sent_again_is_not_counted_again) {
   max_wimm_ = 2;
   post(8, SendOp::kWriteImm);
   EXPECT_EQ(burst(), (Seqs{0}));
@@ -122,7 +122,7 @@ TEST_F(PacketSchedulerTest, AWriteImmSentAgainIsNotCountedAgain) {
   EXPECT_EQ(end_, Next::kWimmLimit);
 }
 
-TEST_F(PacketSchedulerTest, ARequestIsFoundByItsPacket) {
+TEST_F(PacketSchedulerTest, a_request_is_found_by_its_packet) {
   post(3 * kMtu);
   post(kMtu);
   EXPECT_EQ(packets_.request_of(2).first_seq, 0u);

@@ -54,7 +54,7 @@ class PathChooserTest : public testing::Test, protected PathParts {
 };
 
 // [MRC-EVS-2]
-TEST_F(PathChooserTest, draw_order__IsDrawnForEachQp) {
+TEST_F(PathChooserTest, draw_order__is_drawn_for_each_qp) {
   std::set<std::vector<EvIndex>> seen;
   std::set<uint32_t> begins;
   for (int i = 0; i < 30; ++i) {
@@ -76,7 +76,7 @@ TEST_F(PathChooserTest, draw_order__IsDrawnForEachQp) {
   EXPECT_EQ(order().runs[1].count, 4u);
 }
 
-TEST_F(PathChooserTest, draw_order__ActiveGoodOnesOfUsablePlanes) {
+TEST_F(PathChooserTest, draw_order__active_good_ones_of_usable_planes) {
   config_.ev_active = 9;
   make_parts();
   suspend(2_plane);
@@ -86,7 +86,7 @@ TEST_F(PathChooserTest, draw_order__ActiveGoodOnesOfUsablePlanes) {
   EXPECT_EQ(order().planes, 3_planes);
 }
 
-TEST_F(PathChooserTest, draw_order__InDoubtEverythingButDeniedIsTried) {
+TEST_F(PathChooserTest, draw_order__in_doubt_everything_but_denied_is_tried) {
   for (const EvIndex ev : health_->evs()) ev == 5_ev ? health_->retire(ev) : health_->deny(ev);
   EXPECT_EQ(lap(), (std::set<EvIndex>{5_ev}));
   health_->deny(5_ev);
@@ -95,7 +95,7 @@ TEST_F(PathChooserTest, draw_order__InDoubtEverythingButDeniedIsTried) {
 }
 
 // A plane that only one end has carries nothing, whatever the doubt.
-TEST_F(PathChooserTest, draw_order__InDoubtPlanesThatAreDownAreTriedAndAbsentOnesAreNot) {
+TEST_F(PathChooserTest, draw_order__in_doubt_planes_that_are_down_are_tried_and_absent_ones_are_not) {
   use_.set_present(3_planes);
   use_.set_local({});
   use_.refresh({}, {});
@@ -103,7 +103,7 @@ TEST_F(PathChooserTest, draw_order__InDoubtPlanesThatAreDownAreTriedAndAbsentOne
 }
 
 // [MRC-EVS-14] Where all that is left is suspected or bad, the suspected ones are used rather than none.
-TEST_F(PathChooserTest, draw_order__SuspectedOnesBeforeBadOnes) {
+TEST_F(PathChooserTest, draw_order__suspected_ones_before_bad_ones) {
   for (const EvIndex ev : health_->evs()) config_.evs[ev].link = 1 + ev.value() / 6u;
   make_parts();
   for (const EvIndex ev : {0_ev, 1_ev, 2_ev}) {  // of each plane one
@@ -117,7 +117,7 @@ TEST_F(PathChooserTest, draw_order__SuspectedOnesBeforeBadOnes) {
 }
 
 // [MRC-EVS-10]
-TEST_F(PathChooserTest, draw_order__AChoiceTakesBadOnesWhenTheGoodOnesAreTooFew) {
+TEST_F(PathChooserTest, draw_order__a_choice_takes_bad_ones_when_the_good_ones_are_too_few) {
   EvChoice choice;
   choice.allowed.assign(12, false);
   for (const EvIndex ev : {0_ev, 1_ev, 3_ev}) choice.allowed[ev] = true;
@@ -128,7 +128,7 @@ TEST_F(PathChooserTest, draw_order__AChoiceTakesBadOnesWhenTheGoodOnesAreTooFew)
   EXPECT_EQ(lap(&choice), (std::set<EvIndex>{0_ev, 1_ev, 3_ev}));
 }
 
-TEST_F(PathChooserTest, draw_any__AGoodOneIfThereIsOne) {
+TEST_F(PathChooserTest, draw_any__a_good_one_if_there_is_one) {
   for (const EvIndex ev : {0_ev, 3_ev, 6_ev}) health_->retire(ev);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(chooser_->draw_any(0_plane), 9_ev);
   health_->retire(9_ev);
@@ -142,7 +142,7 @@ TEST_F(PathChooserTest, draw_any__AGoodOneIfThereIsOne) {
   EXPECT_EQ(chooser_->draw_any(0_plane), std::nullopt);
 }
 
-TEST_F(PathChooserTest, pick_control__PlanesInTurn) {
+TEST_F(PathChooserTest, pick_control__planes_in_turn) {
   EXPECT_EQ(picked_plane(7_planes), 0);
   EXPECT_EQ(picked_plane(7_planes), 1);
   EXPECT_EQ(picked_plane(7_planes), 2);
@@ -151,7 +151,7 @@ TEST_F(PathChooserTest, pick_control__PlanesInTurn) {
 }
 
 // [MRC-EVS-9] [MRC-CHOICE-Q22]
-TEST_F(PathChooserTest, pick_control__OneEvOfEachPlane) {
+TEST_F(PathChooserTest, pick_control__one_ev_of_each_plane) {
   EvIndex first[kPlanes];
   for (EvIndex& ev : first) ev = control();
   for (uint8_t i = 0; i < 12; ++i) EXPECT_EQ(control(), first[i % kPlanes]);
@@ -160,7 +160,7 @@ TEST_F(PathChooserTest, pick_control__OneEvOfEachPlane) {
 }
 
 // [MRC-EVS-9] All answers on one path would load it more than its neighbours.
-TEST_F(PathChooserTest, pick_control__FollowsWhatIsDelivered) {
+TEST_F(PathChooserTest, pick_control__follows_what_is_delivered) {
   for (const EvIndex ev : {4_ev, 3_ev, 2_ev, 5_ev}) {
     chooser_->on_delivered(ev);
     EXPECT_EQ(chooser_->reverse(health_->plane_of(ev)), ev);
@@ -175,26 +175,26 @@ TEST_F(PathChooserTest, pick_control__FollowsWhatIsDelivered) {
 }
 
 // A failed plane has room because it is unused: taking it then would lose every answer of a busy sender.
-TEST_F(PathChooserTest, pick_control__WaitsForGoodPlanesRatherThanTakeASuspendedOne) {
+TEST_F(PathChooserTest, pick_control__waits_for_good_planes_rather_than_take_a_suspended_one) {
   suspend(1_plane);
   EXPECT_EQ(picked_plane(0b10_planes), -1);
   EXPECT_EQ(picked_plane(0b110_planes), 2);
 }
 
-TEST_F(PathChooserTest, pick_control__WaitsRatherThanTakeAPlaneThatThePeerCalledDown) {
+TEST_F(PathChooserTest, pick_control__waits_rather_than_take_a_plane_that_the_peer_called_down) {
   use_.refresh(0b110_planes, {});
   EXPECT_EQ(picked_plane(0b110_planes), -1);
   EXPECT_EQ(picked_plane(7_planes), 0);
 }
 
-TEST_F(PathChooserTest, pick_control__TakesAnyPlaneWhenNoneIsGood) {
+TEST_F(PathChooserTest, pick_control__takes_any_plane_when_none_is_good) {
   use_.set_local({});
   use_.refresh({}, {});
   EXPECT_EQ(picked_plane(0b100_planes), 2);
 }
 
 // [MRC-EVS-9] [MRC-MRCD-6] Who denies a path wants nothing on it: not even when all others are bad.
-TEST_F(PathChooserTest, pick_control__NeverADeniedOne) {
+TEST_F(PathChooserTest, pick_control__never_a_denied_one) {
   for (const EvIndex ev : health_->evs()) ev == 5_ev ? health_->retire(ev) : health_->deny(ev);
   for (int i = 0; i < 2 * kPlanes; ++i) EXPECT_EQ(control(), 5_ev);
   health_->deny(5_ev);
@@ -204,14 +204,14 @@ TEST_F(PathChooserTest, pick_control__NeverADeniedOne) {
 }
 
 // [MRC-EVS-9] The peer leaves a failed plane first, so its packets show which planes carry answers.
-TEST_F(PathChooserTest, pick_answer__TakesThePlaneThatTheLastRequestCameBy) {
+TEST_F(PathChooserTest, pick_answer__takes_the_plane_that_the_last_request_came_by) {
   for (uint8_t plane : {2, 0, 0, 1}) {
     chooser_->on_inbound(PlaneId(plane), 1);
     for (int i = 0; i < 2; ++i) EXPECT_EQ(answered_plane(7_planes), plane);
   }
 }
 
-TEST_F(PathChooserTest, pick_answer__TakesAnotherPlaneWhenThatOneHasNoRoomOrIsBad) {
+TEST_F(PathChooserTest, pick_answer__takes_another_plane_when_that_one_has_no_room_or_is_bad) {
   chooser_->on_inbound(1_plane, 1);
   EXPECT_EQ(answered_plane(0b101_planes), 0);
   EXPECT_EQ(answered_plane(0b101_planes), 2);
@@ -220,7 +220,7 @@ TEST_F(PathChooserTest, pick_answer__TakesAnotherPlaneWhenThatOneHasNoRoomOrIsBa
   EXPECT_EQ(answered_plane(0b10_planes), -1);  // waits, as for any control packet
 }
 
-TEST_F(PathChooserTest, pick_answer__TakesThePathOfTheSameName) {
+TEST_F(PathChooserTest, pick_answer__takes_the_path_of_the_same_name) {
   chooser_->on_inbound(1_plane, 49152 + 4);
   EXPECT_EQ(answer(), 4_ev);
   chooser_->on_inbound(1_plane, 49152 + 10);
@@ -233,7 +233,7 @@ TEST_F(PathChooserTest, pick_answer__TakesThePathOfTheSameName) {
 }
 
 // Where the EV's upper half names the path, the port in its lower half differs from host to host.
-TEST_F(PathChooserTest, pick_answer__NamesAreTheUpperHalvesWhereThereAreAny) {
+TEST_F(PathChooserTest, pick_answer__names_are_the_upper_halves_where_there_are_any) {
   for (size_t i = 0; i < config_.evs.size(); ++i)
     config_.evs[i].value = static_cast<uint32_t>((1 + i / kPlanes) << 16 | (40000 + i));
   make_parts();

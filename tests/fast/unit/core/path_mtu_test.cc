@@ -40,7 +40,7 @@ class PathMtuTest : public testing::Test {
   PathMtu mtu_{2, kRound};
 };
 
-TEST_F(PathMtuTest, take_due__AsksForEverySizeUpToTheOneInUse) {
+TEST_F(PathMtuTest, take_due__asks_for_every_size_up_to_the_one_in_use) {
   EXPECT_TRUE(probes().empty());
   EXPECT_TRUE(mtu_.suspect(now_, 1_plane, 2048));
   EXPECT_EQ(probes(), (std::vector<uint32_t>{0, 256, 512, 1024, 2048, 2048, 2048, 2048, 2048}));
@@ -48,17 +48,17 @@ TEST_F(PathMtuTest, take_due__AsksForEverySizeUpToTheOneInUse) {
   EXPECT_FALSE(mtu_.suspect(now_, 1_plane, 2048));
 }
 
-TEST_F(PathMtuTest, take_due__EndsWithTheSizeInUseThoughItIsNoStandardOne) {
+TEST_F(PathMtuTest, take_due__ends_with_the_size_in_use_though_it_is_no_standard_one) {
   mtu_.suspect(now_, 1_plane, 1500);
   EXPECT_EQ(probes(), (std::vector<uint32_t>{0, 256, 512, 1024, 1500, 1500, 1500, 1500, 1500}));
 }
 
-TEST_F(PathMtuTest, suspect__TheSmallestSizeIsAboveSuspicion) {
+TEST_F(PathMtuTest, suspect__the_smallest_size_is_above_suspicion) {
   EXPECT_FALSE(mtu_.suspect(now_, 1_plane, PathMtu::kSmallest));
   EXPECT_TRUE(mtu_.suspect(now_, 1_plane, PathMtu::kSmallest + 4));
 }
 
-TEST_F(PathMtuTest, conclude__AFullAnswerEndsTheSearchAtOnce) {
+TEST_F(PathMtuTest, conclude__a_full_answer_ends_the_search_at_once) {
   mtu_.suspect(now_, 1_plane, 4096);
   probes();
   mtu_.on_answer(1_plane, 2048);
@@ -69,7 +69,7 @@ TEST_F(PathMtuTest, conclude__AFullAnswerEndsTheSearchAtOnce) {
   EXPECT_EQ(mtu_.next_time(), Instant::never());
 }
 
-TEST_F(PathMtuTest, conclude__ThreeRoundsWithoutAFullAnswerGiveTheLargestOfAllOfThem) {
+TEST_F(PathMtuTest, conclude__three_rounds_without_a_full_answer_give_the_largest_of_all_of_them) {
   mtu_.suspect(now_, 1_plane, 4096);
   EXPECT_EQ(round(512), Verdict::kNone);
   EXPECT_EQ(round(1024), Verdict::kNone);
@@ -80,7 +80,7 @@ TEST_F(PathMtuTest, conclude__ThreeRoundsWithoutAFullAnswerGiveTheLargestOfAllOf
   EXPECT_EQ(mtu_.limit(0_plane), 0u);
 }
 
-TEST_F(PathMtuTest, conclude__ARoundLastsUntilItsEnd) {
+TEST_F(PathMtuTest, conclude__a_round_lasts_until_its_end) {
   mtu_.suspect(now_, 1_plane, 4096);
   const Instant begin = now_;
   for (uint32_t size : probes())
@@ -94,7 +94,7 @@ TEST_F(PathMtuTest, conclude__ARoundLastsUntilItsEnd) {
   EXPECT_EQ(probes().size(), 5u + PathMtu::kFullProbes);
 }
 
-TEST_F(PathMtuTest, conclude__SilenceProvesNothing) {
+TEST_F(PathMtuTest, conclude__silence_proves_nothing) {
   mtu_.suspect(now_, 1_plane, 4096);
   EXPECT_EQ(round(0, true), Verdict::kNone);
   EXPECT_EQ(round(2048), Verdict::kNone);
@@ -104,7 +104,7 @@ TEST_F(PathMtuTest, conclude__SilenceProvesNothing) {
 }
 
 // Loss takes probes of any size; a limit takes only those above it.
-TEST_F(PathMtuTest, conclude__RoundsWithAGapBelowAnAnswerAreLossAndNoLimit) {
+TEST_F(PathMtuTest, conclude__rounds_with_a_gap_below_an_answer_are_loss_and_no_limit) {
   mtu_.suspect(now_, 1_plane, 4096);
   for (int i = 0; i < PathMtu::kMaxLossyRounds; ++i) {
     for (uint32_t size : probes())
@@ -116,14 +116,14 @@ TEST_F(PathMtuTest, conclude__RoundsWithAGapBelowAnAnswerAreLossAndNoLimit) {
 }
 
 // [MRC-CHOICE-Q32]
-TEST_F(PathMtuTest, conclude__APeerThatRefusesPaddingIsNotJudged) {
+TEST_F(PathMtuTest, conclude__a_peer_that_refuses_padding_is_not_judged) {
   mtu_.suspect(now_, 1_plane, 4096);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(round(0), Verdict::kNone);
   EXPECT_EQ(round(0), Verdict::kUnknown);
   EXPECT_EQ(mtu_.limit(1_plane), 0u);
 }
 
-TEST_F(PathMtuTest, suspect__APlaneRestsAfterASearch) {
+TEST_F(PathMtuTest, suspect__a_plane_rests_after_a_search) {
   mtu_.suspect(now_, 1_plane, 4096);
   round(4096);
   now_ = now_ - kRound;  // it ended at the answer; round() has moved the clock since
@@ -135,14 +135,14 @@ TEST_F(PathMtuTest, suspect__APlaneRestsAfterASearch) {
   EXPECT_TRUE(mtu_.suspect(now_, 1_plane, 4096));
 }
 
-TEST_F(PathMtuTest, suspect__ARestConcernsTheSizeThatWasSearched) {
+TEST_F(PathMtuTest, suspect__a_rest_concerns_the_size_that_was_searched) {
   mtu_.suspect(now_, 1_plane, 2048);
   round(2048);
   EXPECT_FALSE(mtu_.suspect(now_, 1_plane, 2048));
   EXPECT_TRUE(mtu_.suspect(now_, 1_plane, 4096));
 }
 
-TEST_F(PathMtuTest, take_due__ANarrowPlaneIsSearchedAgainUntilFullPacketsPass) {
+TEST_F(PathMtuTest, take_due__a_narrow_plane_is_searched_again_until_full_packets_pass) {
   mtu_.suspect(now_, 1_plane, 4096);
   for (int i = 0; i < PathMtu::kRounds; ++i) round(1024);
   Duration rest = PathMtu::kSearchInterval * 2;

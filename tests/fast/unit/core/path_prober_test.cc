@@ -52,7 +52,7 @@ class EndpointOpsTest : public LoneEndpoint {
 };
 
 // [MRC-EVP-1] [MRC-EVP-4]
-TEST_F(EndpointOpsTest, AProbeIsAnsweredByIdFromTheAddressThatWasAsked) {
+TEST_F(EndpointOpsTest, a_probe_is_answered_by_id_from_the_address_that_was_asked) {
   start();
   ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2_ev, 7, false, {}, Duration::milliseconds(5)));
   EXPECT_FALSE(endpoint_->start_endpoint_op(now_, peer_id_, 3_ev, 7, false, {}, Duration::milliseconds(5)));
@@ -73,7 +73,7 @@ TEST_F(EndpointOpsTest, AProbeIsAnsweredByIdFromTheAddressThatWasAsked) {
   EXPECT_EQ(counters().drop_stale, 2u);
 }
 
-TEST_F(EndpointOpsTest, SilenceEndsAtItsTimeoutWithoutARepeat) {
+TEST_F(EndpointOpsTest, silence_ends_at_its_timeout_without_a_repeat) {
   start();
   endpoint_->start_endpoint_op(now_, peer_id_, 2_ev, 7, false, {}, Duration::milliseconds(5));
   drain();
@@ -107,7 +107,7 @@ TEST_F(EndpointOpsTest, an_operation_beyond_the_queue_is_refused) {
 }
 
 // [MRC-EVP-3] [MRC-CHOICE-Q22] [MRC-CHOICE-Q7]
-TEST_F(EndpointOpsTest, ResponsesRepeatIdAndStampInTheControlClass) {
+TEST_F(EndpointOpsTest, responses_repeat_id_and_stamp_in_the_control_class) {
   start();
   for (uint8_t plane : {0, 1}) {
     sent_.clear();
@@ -126,7 +126,7 @@ TEST_F(EndpointOpsTest, ResponsesRepeatIdAndStampInTheControlClass) {
 }
 
 // [MRC-EVS-15] A probe tests the links of one EV both ways, where EVs name them.
-TEST_F(EndpointOpsTest, TheAnswerTakesTheEvOfTheRequestWhereEvsNameLinks) {
+TEST_F(EndpointOpsTest, the_answer_takes_the_ev_of_the_request_where_evs_name_links) {
   for (const bool named : {true, false}) {
     name_links(named);
     start();
@@ -153,7 +153,7 @@ TEST_F(EndpointOpsTest, TheAnswerTakesTheEvOfTheRequestWhereEvsNameLinks) {
 }
 
 // [MRC-EVS-15]
-TEST_F(EndpointOpsTest, AConnectionTestsItsLinksUntilAMessageIsPosted) {
+TEST_F(EndpointOpsTest, a_connection_tests_its_links_until_a_message_is_posted) {
   const Duration half = config_.ev_probe_interval / 2;
   for (const bool posted : {false, true}) {
     name_links(true);
@@ -171,7 +171,7 @@ TEST_F(EndpointOpsTest, AConnectionTestsItsLinksUntilAMessageIsPosted) {
 }
 
 // [MRC-EVS-15]
-TEST_F(EndpointOpsTest, FirstProbesWaitWhileManyRequestsAreOutstanding) {
+TEST_F(EndpointOpsTest, first_probes_wait_while_many_requests_are_outstanding) {
   for (const uint16_t outstanding : {127, 128}) {
     name_links(true);
     start();
@@ -188,7 +188,7 @@ TEST_F(EndpointOpsTest, FirstProbesWaitWhileManyRequestsAreOutstanding) {
 }
 
 // [MRC-EVS-9] What came while this host did not run may not have been read yet.
-TEST_F(EndpointOpsTest, AProbeDoesNotExpireBeforeThisHostHasCaughtUp) {
+TEST_F(EndpointOpsTest, a_probe_does_not_expire_before_this_host_has_caught_up) {
   for (const bool answered : {true, false}) {
     name_links(true);
     start();
@@ -207,7 +207,7 @@ TEST_F(EndpointOpsTest, AProbeDoesNotExpireBeforeThisHostHasCaughtUp) {
 }
 
 // [MRC-EVP-2]
-TEST_F(EndpointOpsTest, OtherOperationsGetNoAnswer) {
+TEST_F(EndpointOpsTest, other_operations_get_no_answer) {
   start();
   for (uint8_t op : {2, 3}) receive(request(static_cast<wire::EndpointOp>(op)), inbound());
   drain();
@@ -215,7 +215,7 @@ TEST_F(EndpointOpsTest, OtherOperationsGetNoAnswer) {
 }
 
 // [MRC-EVP-5]
-TEST_F(EndpointOpsTest, ResponsesGoToTheSlotThatAsked) {
+TEST_F(EndpointOpsTest, responses_go_to_the_slot_that_asked) {
   config_.slot_ports = {{4791, 20000}, {4791, 21024}};
   config_.slot = 3;
   start();
@@ -235,7 +235,7 @@ TEST_F(EndpointOpsTest, ResponsesGoToTheSlotThatAsked) {
 
 // [MRC-PORT-1] [MRC-CHOICE-Q23]: bit 0 is port 1. New data avoid the plane from the packet on, the probes leave at
 // once.
-TEST_F(EndpointOpsTest, PortStatusMovesTrafficAtOnceAndForGoodWhenProbesGoUnanswered) {
+TEST_F(EndpointOpsTest, port_status_moves_traffic_at_once_and_for_good_when_probes_go_unanswered) {
   config_.max_segments = 1;  // every packet on its own EV
   start();
   port_status(1, 0);
@@ -259,7 +259,7 @@ TEST_F(EndpointOpsTest, PortStatusMovesTrafficAtOnceAndForGoodWhenProbesGoUnansw
 }
 
 // [MRC-PORT-1] [MRC-PORT-5]: a forged update costs the plane one round trip, and the next one nothing.
-TEST_F(EndpointOpsTest, PortStatusThatAProbeRefutesMovesNothing) {
+TEST_F(EndpointOpsTest, port_status_that_a_probe_refutes_moves_nothing) {
   config_.max_segments = 1;
   start();
   port_status(1, 0);
@@ -274,7 +274,7 @@ TEST_F(EndpointOpsTest, PortStatusThatAProbeRefutesMovesNothing) {
 }
 
 // [MRC-PORT-1]: no port at all, or not the one by which the update came.
-TEST_F(EndpointOpsTest, ImpossiblePortStatusIsRefusedAndNotAnswered) {
+TEST_F(EndpointOpsTest, impossible_port_status_is_refused_and_not_answered) {
   config_.max_segments = 1;
   start();
   port_status(0, 0);
@@ -288,7 +288,7 @@ TEST_F(EndpointOpsTest, ImpossiblePortStatusIsRefusedAndNotAnswered) {
 }
 
 // [MRC-EVP-4]: who forges the address of the peer still has to guess the timestamp.
-TEST_F(EndpointOpsTest, AnAnswerMustReflectTheTimestampOnceThePeerHasDoneSo) {
+TEST_F(EndpointOpsTest, an_answer_must_reflect_the_timestamp_once_the_peer_has_done_so) {
   start();
   const auto answer_with = [&](uint16_t id, int change, bool zero = false) {
     ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 2_ev, id, false, {}, Duration::seconds(1)));
@@ -313,7 +313,7 @@ TEST_F(EndpointOpsTest, AnAnswerMustReflectTheTimestampOnceThePeerHasDoneSo) {
 
 // [MRC-EVS-8] [MRC-EVS-9]: a receiver whose peer is far or slow checks its reverse paths. Round trips of two to seven
 // probing intervals retire no plane for longer than the first of them takes.
-TEST_F(EndpointOpsTest, ProbesOfAPeerThatIsSlowToAnswerRetireNoPlane) {
+TEST_F(EndpointOpsTest, probes_of_a_peer_that_is_slow_to_answer_retire_no_plane) {
   for (int64_t intervals : {2, 4, 7}) {
     const Duration rtt = config_.ev_probe_interval * intervals + Duration::microseconds(1);
     sent_.clear();
@@ -340,7 +340,7 @@ TEST_F(EndpointOpsTest, ProbesOfAPeerThatIsSlowToAnswerRetireNoPlane) {
 }
 
 // [MRC-EVS-9]: a plane with a long queue, in which the answers to a receiver's checks wait behind requests.
-TEST_F(EndpointOpsTest, AReceiverDoesNotRetireAPlaneWithALongQueue) {
+TEST_F(EndpointOpsTest, a_receiver_does_not_retire_a_plane_with_a_long_queue) {
   const Duration queue = config_.ev_probe_interval * 3;
   start();
   size_t seen = 0, answers = 0;
@@ -363,7 +363,7 @@ TEST_F(EndpointOpsTest, AReceiverDoesNotRetireAPlaneWithALongQueue) {
 }
 
 // [MRC-EVP-4]: ids of our own probes cannot be foreseen.
-TEST_F(EndpointOpsTest, IdsOfProbesAreDrawn) {
+TEST_F(EndpointOpsTest, ids_of_probes_are_drawn) {
   start();
   port_status(1, 0);
   ASSERT_EQ(asked().size(), 3u);
@@ -375,7 +375,7 @@ TEST_F(EndpointOpsTest, IdsOfProbesAreDrawn) {
 }
 
 // One event per plane that changed, whichever plane brought the news, and one when a probe proves it wrong.
-TEST_F(EndpointOpsTest, PortStatusIsTracedPlaneByPlane) {
+TEST_F(EndpointOpsTest, port_status_is_traced_plane_by_plane) {
   struct Planes final : TraceSink {
     void on_trace(const TraceEntry& e) override {
       if (const auto changed = e.get<event::Plane>()) seen.push_back({changed->plane.value(), changed->up});
@@ -391,7 +391,7 @@ TEST_F(EndpointOpsTest, PortStatusIsTracedPlaneByPlane) {
 }
 
 // [MRC-PORT-2]
-TEST_F(EndpointOpsTest, APlaneThatGoesDownIsToldOverAnotherUntilAnswered) {
+TEST_F(EndpointOpsTest, a_plane_that_goes_down_is_told_over_another_until_answered) {
   start();
   endpoint_->set_plane_up(now_, 0_plane, false);
   EXPECT_EQ(events_.back(), AsyncEvent::kPortDown);
@@ -420,7 +420,7 @@ TEST_F(EndpointOpsTest, APlaneThatGoesDownIsToldOverAnotherUntilAnswered) {
 }
 
 // [MRC-EVS-8] [MRC-CHOICE-Q20]: a retired path is probed by itself, and any answer makes it usable again.
-TEST_F(EndpointOpsTest, RetiredPathsAreProbedUntilTheyAnswer) {
+TEST_F(EndpointOpsTest, retired_paths_are_probed_until_they_answer) {
   attr_.timeout = 10;
   config_.probe_floor = Duration::seconds(1);
   start();
@@ -453,7 +453,7 @@ TEST_F(EndpointOpsTest, RetiredPathsAreProbedUntilTheyAnswer) {
 }
 
 // [API-CTL-2]
-TEST_F(EndpointOpsTest, ARequestLeavesWithTheTrafficClassOfTheCaller) {
+TEST_F(EndpointOpsTest, a_request_leaves_with_the_traffic_class_of_the_caller) {
   config_.dscp.no_trim = 3;
   start();
   const struct {
@@ -471,7 +471,7 @@ TEST_F(EndpointOpsTest, ARequestLeavesWithTheTrafficClassOfTheCaller) {
 }
 
 // [MRC-PORT-3]
-TEST_F(EndpointOpsTest, APortThatIsSaidToBeDownIsAskedNowAndThenAndTakenBackWhenItAnswers) {
+TEST_F(EndpointOpsTest, a_port_that_is_said_to_be_down_is_asked_now_and_then_and_taken_back_when_it_answers) {
   start();
   receive(request(wire::EndpointOp::kPortStatus, 1), inbound(0), 0);  // plane 1 is down
   const auto carries_plane_1 = [&] {
@@ -501,7 +501,7 @@ TEST_F(EndpointOpsTest, APortThatIsSaidToBeDownIsAskedNowAndThenAndTakenBackWhen
 }
 
 // [MRC-EVS-8] No QP is left that would use the answer.
-TEST_F(EndpointOpsTest, APeerWithoutQpsIsAskedNothing) {
+TEST_F(EndpointOpsTest, a_peer_without_qps_is_asked_nothing) {
   start();
   attr_.timeout = 10;
   post(1, 8);
@@ -553,7 +553,7 @@ class PathProberTest : public BareEngine {
   PeerId peer_;
 };
 
-TEST_F(PathProberTest, OneOperationPerId) {
+TEST_F(PathProberTest, one_operation_per_id) {
   EXPECT_TRUE(prober_.start(now_, request(7), kTimeout));
   EXPECT_FALSE(prober_.start(now_, request(7, 1_ev), kTimeout));
   EXPECT_TRUE(prober_.start(now_, request(8, 1_ev), kTimeout));
@@ -569,7 +569,7 @@ TEST_F(PathProberTest, OneOperationPerId) {
   EXPECT_TRUE(prober_.start(now_, request(7), kTimeout));
 }
 
-TEST_F(PathProberTest, UnknownPeersAndEvsAreRefused) {
+TEST_F(PathProberTest, unknown_peers_and_evs_are_refused) {
   EndpointRequest to_unknown_peer = request(1);
   to_unknown_peer.peer = peer_ + 1;
   EXPECT_FALSE(prober_.start(now_, to_unknown_peer, kTimeout));
@@ -577,7 +577,7 @@ TEST_F(PathProberTest, UnknownPeersAndEvsAreRefused) {
   EXPECT_FALSE(prober_.start(now_, request(2, 4_ev), kTimeout));
 }
 
-TEST_F(PathProberTest, ATimeoutIsReportedWhenItHasCome) {
+TEST_F(PathProberTest, a_timeout_is_reported_when_it_has_come) {
   ASSERT_TRUE(prober_.start(now_, request(7), kTimeout));
   EXPECT_EQ(prober_.timer()->deadline, now_ + kTimeout);
   prober_.on_timer(now_ + kTimeout - Duration::nanoseconds(1));
@@ -588,14 +588,14 @@ TEST_F(PathProberTest, ATimeoutIsReportedWhenItHasCome) {
   EXPECT_EQ(prober_.timer()->deadline, Instant::never());
 }
 
-TEST_F(PathProberTest, OperationsGoWithTheirPeer) {
+TEST_F(PathProberTest, operations_go_with_their_peer) {
   ASSERT_TRUE(prober_.start(now_, request(7), kTimeout));
   peers_.release(peer_);
   EXPECT_EQ(prober_.outstanding(), 0u);
   prober_.check();
 }
 
-TEST_F(PathProberTest, APeerThatIsLeftIsAskedByTheApplicationOnly) {
+TEST_F(PathProberTest, a_peer_that_is_left_is_asked_by_the_application_only) {
   EndpointRequest own = request(0x8001);
   own.internal = true;
   ASSERT_TRUE(prober_.start(now_, own, kTimeout));
@@ -606,7 +606,7 @@ TEST_F(PathProberTest, APeerThatIsLeftIsAskedByTheApplicationOnly) {
 }
 
 // [MRC-PORT-1]
-TEST_F(PathProberTest, APlaneThatGoesDownIsReportedToEveryPeer) {
+TEST_F(PathProberTest, a_plane_that_goes_down_is_reported_to_every_peer) {
   peers_.intern(bare_peer(3));
   prober_.set_plane_up(now_, 1_plane, false);
   EXPECT_EQ(events_, (std::vector<AsyncEvent>{AsyncEvent::kPortDown}));
@@ -624,7 +624,7 @@ TEST_F(PathProberTest, APlaneThatGoesDownIsReportedToEveryPeer) {
 }
 
 // [MRC-MTU-1]
-TEST_F(PathProberTest, ASearchAsksWithEverySizeUpToTheOneInUse) {
+TEST_F(PathProberTest, a_search_asks_with_every_size_up_to_the_one_in_use) {
   Peer* const p = peers_.find(peer_);
   prober_.suspect_path_mtu(now_, p, 0_plane, 512);
   EXPECT_EQ(engine_.counters.mtu_searches, 1u);

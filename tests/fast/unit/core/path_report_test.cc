@@ -37,7 +37,7 @@ TEST_F(PathReportTest, a_path_that_another_engine_found_bad_is_not_used) {
   EXPECT_TRUE(reported_.empty()) << "what was reported goes no further";
 }
 
-TEST_F(PathReportTest, ItIsProbedFromHereAndRestored) {
+TEST_F(PathReportTest, it_is_probed_from_here_and_restored) {
   start();
   endpoint_->on_path_failed(now_, {theirs(1), path(2), 1_plane});
   pass(config_.ev_probe_interval);
@@ -53,7 +53,7 @@ TEST_F(PathReportTest, ItIsProbedFromHereAndRestored) {
   EXPECT_EQ(ev(3_ev).state, EvState::kGood);
 }
 
-TEST_F(PathReportTest, OtherAddressesPlanesAndPathsAreNotConcerned) {
+TEST_F(PathReportTest, other_addresses_planes_and_paths_are_not_concerned) {
   start();
   endpoint_->on_path_failed(now_, {theirs(0), path(2), 1_plane});
   endpoint_->on_path_failed(now_, {IpAddress::v4(10, 1, 0, 9), path(2), 1_plane});
@@ -63,7 +63,7 @@ TEST_F(PathReportTest, OtherAddressesPlanesAndPathsAreNotConcerned) {
 }
 
 // A peer that only gets answers is not probed, so nothing would restore the path.
-TEST_F(PathReportTest, APeerThatIsNotProbedIsNotConcerned) {
+TEST_F(PathReportTest, a_peer_that_is_not_probed_is_not_concerned) {
   start();
   arrive(write_packet(0));
   drain();
@@ -75,7 +75,7 @@ TEST_F(PathReportTest, APeerThatIsNotProbedIsNotConcerned) {
 }
 
 // Reports cannot leave a peer without paths. [MRC-EVS-6]
-TEST_F(PathReportTest, SomePathsStayWhateverIsReported) {
+TEST_F(PathReportTest, some_paths_stay_whatever_is_reported) {
   start();
   for (uint8_t plane = 0; plane < 2; ++plane)
     for (uint32_t label = 1; label <= 5; ++label)
@@ -98,7 +98,7 @@ class PathEvidenceTest : public PathReportTest {
   PeerPaths paths_;
 };
 
-TEST_F(PathEvidenceTest, OwnEvidenceIsReportedOnce) {
+TEST_F(PathEvidenceTest, own_evidence_is_reported_once) {
   paths_.on_timeout(now_, 3_ev);
   paths_.on_timeout(now_, 3_ev);
   ASSERT_EQ(reported_.size(), 1u);
@@ -118,7 +118,7 @@ TEST_F(PathEvidenceTest, changes_from_elsewhere_are_not_reported) {
 }
 
 // Oblivious spraying ignores what is known of paths.
-TEST_F(PathEvidenceTest, ObliviousSprayingIgnoresReports) {
+TEST_F(PathEvidenceTest, oblivious_spraying_ignores_reports) {
   config_.oblivious = true;
   paths_.on_failed_elsewhere(now_, 3_ev);
   EXPECT_TRUE(paths_.usable(3_ev));

@@ -11,7 +11,7 @@ std::vector<PeerId> at(const PeerIndex& index, const IpAddress& addr) {
   return {found.begin(), found.end()};
 }
 
-TEST(PeerIndex, FindsByEveryPartOfTheDescription) {
+TEST(PeerIndex, finds_by_every_part_of_the_description) {
   PeerIndex index;
   const PeerDescription given = bare_peer(2);
   index.add(7, given);
@@ -28,7 +28,7 @@ TEST(PeerIndex, FindsByEveryPartOfTheDescription) {
   }
 }
 
-TEST(PeerIndex, ProcessesOfOneHostShareItsAddressesInTheOrderOfTheirIds) {
+TEST(PeerIndex, processes_of_one_host_share_its_addresses_in_the_order_of_their_ids) {
   PeerIndex index;
   std::vector<PeerDescription> given(3, bare_peer(2));
   for (const PeerId id : {2u, 0u, 1u}) {
@@ -41,7 +41,7 @@ TEST(PeerIndex, ProcessesOfOneHostShareItsAddressesInTheOrderOfTheirIds) {
   EXPECT_EQ(index.find(given[1]), kNoPeer);
 }
 
-TEST(PeerIndex, AnAddressReplacesTheOneBefore) {
+TEST(PeerIndex, an_address_replaces_the_one_before) {
   PeerIndex index;
   PeerDescription given = bare_peer(2);
   given.planes[1].addr = IpAddress();
@@ -60,7 +60,7 @@ TEST(PeerIndex, AnAddressReplacesTheOneBefore) {
   EXPECT_EQ(index.addresses() + index.descriptions(), 0u);
 }
 
-TEST(PeerIndex, OneAddressOnTwoPlanesStaysWithTheOtherPlane) {
+TEST(PeerIndex, one_address_on_two_planes_stays_with_the_other_plane) {
   PeerIndex index;
   PeerDescription given = bare_peer(2);
   given.planes[1].addr = given.planes[0].addr;

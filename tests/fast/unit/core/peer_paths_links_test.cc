@@ -80,7 +80,7 @@ class PeerPathsLinksTest : public testing::Test {
 };
 
 // [MRC-EVS-14]
-TEST_F(PeerPathsLinksTest, LossesOnThreePathsMakeTheirLinkSuspected) {
+TEST_F(PeerPathsLinksTest, losses_on_three_paths_make_their_link_suspected) {
   prove_all();
   lose(at(0, 1, 0), 10);
   lose(at(0, 1, 1), 11);
@@ -100,7 +100,7 @@ TEST_F(PeerPathsLinksTest, LossesOnThreePathsMakeTheirLinkSuspected) {
 }
 
 // [MRC-EVS-14]
-TEST_F(PeerPathsLinksTest, AnAnswerOrADeliveryBringsAllPathsOfTheLinkBack) {
+TEST_F(PeerPathsLinksTest, an_answer_or_a_delivery_brings_all_paths_of_the_link_back) {
   prove_all();
   fail(0, 1, 10);
   ASSERT_EQ(used(0, 1), 0u);
@@ -122,7 +122,7 @@ TEST_F(PeerPathsLinksTest, AnAnswerOrADeliveryBringsAllPathsOfTheLinkBack) {
 }
 
 // [MRC-EVS-14]
-TEST_F(PeerPathsLinksTest, TheLastLinkOfAPlaneIsNotSuspected) {
+TEST_F(PeerPathsLinksTest, the_last_link_of_a_plane_is_not_suspected) {
   prove_all();
   fail(0, 0, 10);
   fail(0, 1, 20);
@@ -133,7 +133,7 @@ TEST_F(PeerPathsLinksTest, TheLastLinkOfAPlaneIsNotSuspected) {
 }
 
 // [MRC-EVS-14] [MRC-EVS-6] Twenty-four EVs, four of each link.
-TEST_F(PeerPathsLinksTest, EnoughPathsAreLeft) {
+TEST_F(PeerPathsLinksTest, enough_paths_are_left) {
   for (const uint32_t least : {20u, 21u}) {
     make(kT1s, least);
     prove_all();
@@ -150,7 +150,7 @@ TEST_F(PeerPathsLinksTest, EnoughPathsAreLeft) {
 }
 
 // [MRC-EVS-14] Suspected EVs count as retired for the floor of single ones.
-TEST_F(PeerPathsLinksTest, ASuspectedLinkCountsForTheFloor) {
+TEST_F(PeerPathsLinksTest, a_suspected_link_counts_for_the_floor) {
   make(kT1s, 19);
   prove_all();
   fail(0, 0, 10);
@@ -164,7 +164,7 @@ TEST_F(PeerPathsLinksTest, ASuspectedLinkCountsForTheFloor) {
 }
 
 // [MRC-EVS-14] Where all that is left is suspected or bad, the suspected ones are used rather than none.
-TEST_F(PeerPathsLinksTest, SuspectedPathsAreBetterThanBadOnes) {
+TEST_F(PeerPathsLinksTest, suspected_paths_are_better_than_bad_ones) {
   make(2, 1);
   prove_all();
   fail(0, 0, 10);
@@ -177,7 +177,7 @@ TEST_F(PeerPathsLinksTest, SuspectedPathsAreBetterThanBadOnes) {
 }
 
 // [MRC-EVS-14]
-TEST_F(PeerPathsLinksTest, NoBackupOfASuspectedLinkIsDrawnIn) {
+TEST_F(PeerPathsLinksTest, no_backup_of_a_suspected_link_is_drawn_in) {
   make(2, 1, 1);
   prove_all();
   for (uint32_t k = 0; k < 3; ++k) lose(at(0, 2, k), 10 + k);
@@ -189,7 +189,7 @@ TEST_F(PeerPathsLinksTest, NoBackupOfASuspectedLinkIsDrawnIn) {
 }
 
 // [MRC-EVS-14] [MRC-EVS-9]
-TEST_F(PeerPathsLinksTest, ControlPacketsAvoidIt) {
+TEST_F(PeerPathsLinksTest, control_packets_avoid_it) {
   prove_all();
   paths_->on_delivered(at(0, 2, 0), path_time(19));
   paths_->on_delivered(at(0, 1, 3), path_time(2));  // the reverse EV of the plane
@@ -200,7 +200,7 @@ TEST_F(PeerPathsLinksTest, ControlPacketsAvoidIt) {
 }
 
 // [MRC-EVS-14]
-TEST_F(PeerPathsLinksTest, AdministrationLeavesNoLinkSuspectedWithoutAProbe) {
+TEST_F(PeerPathsLinksTest, administration_leaves_no_link_suspected_without_a_probe) {
   prove_all();
   fail(0, 1, 10);
   ASSERT_EQ(used(0, 1), 0u);
@@ -213,7 +213,7 @@ TEST_F(PeerPathsLinksTest, AdministrationLeavesNoLinkSuspectedWithoutAProbe) {
   EXPECT_EQ(used(0, 1), 3u);
 }
 
-TEST_F(PeerPathsLinksTest, ObliviousSprayingSuspectsNothing) {
+TEST_F(PeerPathsLinksTest, oblivious_spraying_suspects_nothing) {
   config_.oblivious = true;
   prove_all();
   fail(0, 1, 10);
@@ -224,7 +224,7 @@ TEST_F(PeerPathsLinksTest, ObliviousSprayingSuspectsNothing) {
 }
 
 // [MRC-EVS-13] [MRC-EVS-4] [MRC-EVS-12]
-TEST_F(PeerPathsLinksTest, APathOfALinkThatHasDeliveredIsNotUnproven) {
+TEST_F(PeerPathsLinksTest, a_path_of_a_link_that_has_delivered_is_not_unproven) {
   paths_->on_data_sent(path_time(10), at(0, 0, 0));
   paths_->on_data_sent(path_time(10), at(0, 1, 0));
   paths_->on_delivered(at(0, 0, 1), path_time(20));
@@ -242,7 +242,7 @@ TEST_F(PeerPathsLinksTest, APathOfALinkThatHasDeliveredIsNotUnproven) {
 }
 
 // [MRC-EVS-15]
-TEST_F(PeerPathsLinksTest, EachLinkIsProbedOnceFromTheConnectionOn) {
+TEST_F(PeerPathsLinksTest, each_link_is_probed_once_from_the_connection_on) {
   EXPECT_EQ(paths_->next_probe_time(), Instant::never());
   paths_->begin_first_probes(path_time(100));
   EXPECT_EQ(paths_->next_probe_time(), path_time(100) + interval() / 8);
@@ -257,7 +257,7 @@ TEST_F(PeerPathsLinksTest, EachLinkIsProbedOnceFromTheConnectionOn) {
 }
 
 // [MRC-EVS-15]
-TEST_F(PeerPathsLinksTest, AMessageInEitherDirectionEndsTheFirstProbes) {
+TEST_F(PeerPathsLinksTest, a_message_in_either_direction_ends_the_first_probes) {
   for (const bool inbound : {false, true}) {
     make(kT1s);
     paths_->begin_first_probes(path_time(100));
@@ -276,7 +276,7 @@ TEST_F(PeerPathsLinksTest, AMessageInEitherDirectionEndsTheFirstProbes) {
 }
 
 // [MRC-EVS-15]
-TEST_F(PeerPathsLinksTest, ASilentFirstProbeMakesItsLinkSuspected) {
+TEST_F(PeerPathsLinksTest, a_silent_first_probe_makes_its_link_suspected) {
   const std::vector<EvIndex> evs = first_probes(path_time(100));
   const EvIndex dead = evs[2];
   for (const EvIndex ev : evs)
@@ -291,7 +291,7 @@ TEST_F(PeerPathsLinksTest, ASilentFirstProbeMakesItsLinkSuspected) {
 }
 
 // [MRC-EVS-15]
-TEST_F(PeerPathsLinksTest, WhereNothingIsAnsweredThePeerMayBeFarAway) {
+TEST_F(PeerPathsLinksTest, where_nothing_is_answered_the_peer_may_be_far_away) {
   const std::vector<EvIndex> evs = first_probes(path_time(100));
   for (size_t i = 0; i < evs.size(); ++i)
     paths_->on_probe_lost(path_time(70000), evs[i], path_time(15000 + static_cast<int64_t>(i)));
@@ -301,7 +301,7 @@ TEST_F(PeerPathsLinksTest, WhereNothingIsAnsweredThePeerMayBeFarAway) {
 }
 
 // [MRC-EVS-15] [MRC-EVS-5] Four silent links are a plane that carries nothing, three are not.
-TEST_F(PeerPathsLinksTest, ASilentPlaneIsLeftBeforeDataUseIt) {
+TEST_F(PeerPathsLinksTest, a_silent_plane_is_left_before_data_use_it) {
   for (const uint32_t t1s : {3u, 4u}) {
     make(t1s);
     const std::vector<EvIndex> evs = first_probes(path_time(100));
@@ -316,7 +316,7 @@ TEST_F(PeerPathsLinksTest, ASilentPlaneIsLeftBeforeDataUseIt) {
 }
 
 // [MRC-EVS-15]
-TEST_F(PeerPathsLinksTest, AFirstProbeThatFoundNoRoomTestsNothing) {
+TEST_F(PeerPathsLinksTest, a_first_probe_that_found_no_room_tests_nothing) {
   paths_->begin_first_probes(path_time(100));
   const Instant first = paths_->next_probe_time();
   const std::optional<EvIndex> ev = paths_->take_due_probe(first);

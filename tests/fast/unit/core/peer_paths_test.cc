@@ -92,7 +92,7 @@ class PeerPathsTest : public testing::Test {
 };
 
 // [MRC-EVS-4] [MRC-CHOICE-Q19]
-TEST_F(PeerPathsTest, LossesOfOneSendTimeAreOnePieceOfEvidence) {
+TEST_F(PeerPathsTest, losses_of_one_send_time_are_one_piece_of_evidence) {
   for (int i = 0; i < 5; ++i) lose(0_ev, 10);
   EXPECT_EQ(state(0_ev), EvState::kGood);
   EXPECT_EQ(paths_->status()[0].losses, 5u);
@@ -103,7 +103,7 @@ TEST_F(PeerPathsTest, LossesOfOneSendTimeAreOnePieceOfEvidence) {
 }
 
 // [MRC-EVS-18] [MRC-EVS-14] Three EVs of a link in one gap of its plane, and two.
-TEST_F(PeerPathsTest, ALinkIsSuspectedForLossesInAGapUntilSomethingIsDeliveredOverIt) {
+TEST_F(PeerPathsTest, a_link_is_suspected_for_losses_in_a_gap_until_something_is_delivered_over_it) {
   for (const uint32_t lost : {2u, 3u}) {
     make(1, 8, 0);
     name_links(2);
@@ -118,7 +118,7 @@ TEST_F(PeerPathsTest, ALinkIsSuspectedForLossesInAGapUntilSomethingIsDeliveredOv
   }
 }
 
-TEST_F(PeerPathsTest, OneTimeoutIsEnoughAndSoIsAlwaysSkip) {
+TEST_F(PeerPathsTest, one_timeout_is_enough_and_so_is_always_skip) {
   paths_->on_timeout(us(1), 0_ev);
   paths_->on_always_skip(us(1), 1_ev);
   EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
@@ -129,7 +129,7 @@ TEST_F(PeerPathsTest, OneTimeoutIsEnoughAndSoIsAlwaysSkip) {
 }
 
 // [MRC-EVS-8]
-TEST_F(PeerPathsTest, ABackupOfTheSamePlaneTakesOver) {
+TEST_F(PeerPathsTest, a_backup_of_the_same_plane_takes_over) {
   ASSERT_FALSE(active(8_ev));
   ASSERT_FALSE(active(9_ev));
   paths_->on_timeout(us(1), 0_ev);
@@ -141,7 +141,7 @@ TEST_F(PeerPathsTest, ABackupOfTheSamePlaneTakesOver) {
   EXPECT_EQ(active_on(1_plane), 4u);
 }
 
-TEST_F(PeerPathsTest, ABadBackupIsNotDrawnIn) {
+TEST_F(PeerPathsTest, a_bad_backup_is_not_drawn_in) {
   paths_->on_always_skip(us(1), 8_ev);
   EXPECT_EQ(state(8_ev), EvState::kAssumedBad);
   paths_->on_timeout(us(2), 0_ev);
@@ -150,7 +150,7 @@ TEST_F(PeerPathsTest, ABadBackupIsNotDrawnIn) {
 }
 
 // [MRC-EVS-6]
-TEST_F(PeerPathsTest, NoTransitionBelowTheLeastNumberOfActiveEvs) {
+TEST_F(PeerPathsTest, no_transition_below_the_least_number_of_active_evs) {
   make(2, 4, 0, 7);
   paths_->on_timeout(us(1), 0_ev);  // eight to seven
   EXPECT_EQ(state(0_ev), EvState::kAssumedBad);
@@ -164,13 +164,13 @@ TEST_F(PeerPathsTest, NoTransitionBelowTheLeastNumberOfActiveEvs) {
   EXPECT_EQ(state(1_ev), EvState::kDenied);
 }
 
-TEST_F(PeerPathsTest, TheLeastNumberIsAQuarterUnlessSet) {
+TEST_F(PeerPathsTest, the_least_number_is_a_quarter_unless_set) {
   make(1, 8, 0, 0);
   for (const EvIndex ev : EvRange(8)) paths_->on_timeout(us(1), ev);
   EXPECT_EQ(active_on(0_plane), 2u);
 }
 
-TEST_F(PeerPathsTest, PlanesOutOfUseCountNeitherForTheFloorNorAgainstIt) {
+TEST_F(PeerPathsTest, planes_out_of_use_count_neither_for_the_floor_nor_against_it) {
   make(4, 8, 0, 0, 3);  // the peer has three
   ports(0b1011_planes);
   paths_->set_local_planes(0b1101_planes);  // plane 0 alone is left, with eight EVs
@@ -185,7 +185,7 @@ TEST_F(PeerPathsTest, PlanesOutOfUseCountNeitherForTheFloorNorAgainstIt) {
 }
 
 // [MRC-EVS-7] [MRC-CHOICE-Q21]
-TEST_F(PeerPathsTest, DeniedFromEveryStateAndLeftByAdministrationAlone) {
+TEST_F(PeerPathsTest, denied_from_every_state_and_left_by_administration_alone) {
   paths_->on_timeout(us(1), 2_ev);
   for (const EvIndex ev : {0_ev, 2_ev, 8_ev}) {  // GOOD, ASSUMED_BAD, backup
     paths_->set_denied(us(2), ev, true);
@@ -209,7 +209,7 @@ TEST_F(PeerPathsTest, DeniedFromEveryStateAndLeftByAdministrationAlone) {
   EXPECT_EQ(counters_.ev_recovered, 1u);
 }
 
-TEST_F(PeerPathsTest, ADeniedEvIsReplacedToo) {
+TEST_F(PeerPathsTest, a_denied_ev_is_replaced_too) {
   paths_->set_denied(us(1), 1_ev, true);
   EXPECT_TRUE(active(9_ev));
   EXPECT_EQ(active_on(1_plane), 4u);
@@ -219,7 +219,7 @@ TEST_F(PeerPathsTest, ADeniedEvIsReplacedToo) {
 }
 
 // [MRC-EVS-8]
-TEST_F(PeerPathsTest, ABadPathIsProbedSoonThenPeriodically) {
+TEST_F(PeerPathsTest, a_bad_path_is_probed_soon_then_periodically) {
   paths_->on_timeout(us(0), 0_ev);
   const Instant first = paths_->next_probe_time();
   EXPECT_GE(first, us(0) + interval() / 8);
@@ -250,7 +250,7 @@ TEST_F(PeerPathsTest, ABadPathIsProbedSoonThenPeriodically) {
 
 // An overdue answer proves that its path worked when the probe was sent, and that it still works only if no packet
 // that was sent later got lost.
-TEST_F(PeerPathsTest, AnOverdueAnswerRestoresThePathUnlessItIsOutdated) {
+TEST_F(PeerPathsTest, an_overdue_answer_restores_the_path_unless_it_is_outdated) {
   for (bool outdated : {false, true}) {
     make();
     lose(0_ev, 100);
@@ -263,7 +263,7 @@ TEST_F(PeerPathsTest, AnOverdueAnswerRestoresThePathUnlessItIsOutdated) {
   }
 }
 
-TEST_F(PeerPathsTest, ARecoveredEvIsActiveOnlyIfItsPlaneIsShort) {
+TEST_F(PeerPathsTest, a_recovered_ev_is_active_only_if_its_plane_is_short) {
   paths_->on_timeout(us(0), 0_ev);
   paths_->on_timeout(us(0), 2_ev);
   paths_->on_probe_answer(us(10), 0_ev, us(5));
@@ -274,7 +274,7 @@ TEST_F(PeerPathsTest, ARecoveredEvIsActiveOnlyIfItsPlaneIsShort) {
 }
 
 // [MRC-EVS-5]
-TEST_F(PeerPathsTest, FourSilentBurstsRetireThePlane) {
+TEST_F(PeerPathsTest, four_silent_bursts_retire_the_plane) {
   const EvIndex evs[] = {0_ev, 2_ev, 4_ev, 6_ev};
   for (int i = 0; i < 3; ++i) lose(evs[i], 10 + i);
   EXPECT_EQ(counters_.plane_suspensions, 0u);
@@ -293,7 +293,7 @@ TEST_F(PeerPathsTest, FourSilentBurstsRetireThePlane) {
 }
 
 // [MRC-EVS-5] A slow plane that is not known yet: 32 delays of 200 us after it delivered something, whatever that was.
-TEST_F(PeerPathsTest, APlaneIsNotRetiredWhileItDelivers) {
+TEST_F(PeerPathsTest, a_plane_is_not_retired_while_it_delivers) {
   const EvIndex evs[] = {0_ev, 2_ev, 4_ev, 6_ev};
   paths_->on_delivered(8_ev, us(1));
   paths_->note_delivery(us(50), 0_plane);
@@ -310,7 +310,7 @@ TEST_F(PeerPathsTest, APlaneIsNotRetiredWhileItDelivers) {
 }
 
 // The floor is for single EVs: a dead plane is left however few EVs remain on the others.
-TEST_F(PeerPathsTest, APlaneIsLeftWhateverTheLeastNumberOfActiveEvs) {
+TEST_F(PeerPathsTest, a_plane_is_left_whatever_the_least_number_of_active_evs) {
   struct {
     int planes, peer_planes;
     uint32_t min_active;
@@ -331,14 +331,14 @@ TEST_F(PeerPathsTest, APlaneIsLeftWhateverTheLeastNumberOfActiveEvs) {
   }
 }
 
-TEST_F(PeerPathsTest, TheOnlyPlaneIsNotLeft) {
+TEST_F(PeerPathsTest, the_only_plane_is_not_left) {
   paths_->set_local_planes(1_planes);
   for (const EvIndex ev : {0_ev, 2_ev, 4_ev, 6_ev}) lose(ev, 10 + ev.value());
   EXPECT_EQ(counters_.plane_suspensions, 0u);
   for (const EvIndex ev : {0_ev, 2_ev, 4_ev, 6_ev}) EXPECT_EQ(state(ev), EvState::kGood);
 }
 
-TEST_F(PeerPathsTest, ObliviousSprayingRetiresNothing) {
+TEST_F(PeerPathsTest, oblivious_spraying_retires_nothing) {
   config_.oblivious = true;
   for (int64_t i = 1; i <= 20; ++i) lose(0_ev, i);
   paths_->on_timeout(us(200), 1_ev);
@@ -354,7 +354,7 @@ TEST_F(PeerPathsTest, ObliviousSprayingRetiresNothing) {
 }
 
 // [MRC-PORT-1]
-TEST_F(PeerPathsTest, PlanesOfBothEndsBoundTheUsableSet) {
+TEST_F(PeerPathsTest, planes_of_both_ends_bound_the_usable_set) {
   const uint32_t before = paths_->generation();
   ports(2_planes);
   EXPECT_NE(paths_->generation(), before);
@@ -368,7 +368,7 @@ TEST_F(PeerPathsTest, PlanesOfBothEndsBoundTheUsableSet) {
 }
 
 // [MRC-PORT-1] New data avoid the plane while the probes ask; the EVs and everything else stay as they are.
-TEST_F(PeerPathsTest, APlaneThatIsCalledDownIsAvoidedUntilAProbeOverItIsAnswered) {
+TEST_F(PeerPathsTest, a_plane_that_is_called_down_is_avoided_until_a_probe_over_it_is_answered) {
   EXPECT_TRUE(paths_->on_port_status(us(100), 2_planes));
   EXPECT_FALSE(paths_->plane_usable(0_plane));
   std::set<EvIndex> asked;
@@ -386,14 +386,14 @@ TEST_F(PeerPathsTest, APlaneThatIsCalledDownIsAvoidedUntilAProbeOverItIsAnswered
 }
 
 // With all other planes gone a word cannot make things better, so it is not followed until it is proved.
-TEST_F(PeerPathsTest, TheLastPlaneIsNotAvoidedForAWord) {
+TEST_F(PeerPathsTest, the_last_plane_is_not_avoided_for_a_word) {
   paths_->set_local_planes(0b01_planes);
   EXPECT_TRUE(paths_->on_port_status(us(100), 2_planes));
   EXPECT_TRUE(paths_->plane_usable(0_plane));
 }
 
 // [MRC-EVS-9] [MRC-CHOICE-Q22]
-TEST_F(PeerPathsTest, ControlPacketsTakeThePlanesInTurnOnOneEvEach) {
+TEST_F(PeerPathsTest, control_packets_take_the_planes_in_turn_on_one_ev_each) {
   EvIndex first[2];
   for (EvIndex& ev : first) ev = control();
   EXPECT_NE(paths_->plane_of(first[0]), paths_->plane_of(first[1]));
@@ -409,7 +409,7 @@ TEST_F(PeerPathsTest, ControlPacketsTakeThePlanesInTurnOnOneEvEach) {
 }
 
 // [MRC-EVS-9] All answers on one path would load it more than its neighbours.
-TEST_F(PeerPathsTest, ControlPacketsFollowWhatIsDelivered) {
+TEST_F(PeerPathsTest, control_packets_follow_what_is_delivered) {
   for (const EvIndex ev : {4_ev, 3_ev, 2_ev, 5_ev}) {
     paths_->on_delivered(ev, us(ev.value()));
     EvIndex picked[2];
@@ -425,7 +425,7 @@ TEST_F(PeerPathsTest, ControlPacketsFollowWhatIsDelivered) {
   }
 }
 
-TEST_F(PeerPathsTest, AReceiverAsksOnePathOfEachPlanePerInterval) {
+TEST_F(PeerPathsTest, a_receiver_asks_one_path_of_each_plane_per_interval) {
   for (int i = 0; i < 2; ++i) control();
   std::set<EvIndex> seen;
   for (int64_t round = 0; round < 32; ++round) {
@@ -455,7 +455,7 @@ TEST_F(PeerPathsTest, AReceiverAsksOnePathOfEachPlanePerInterval) {
 }
 
 // [MRC-EVS-9] One dead path among many is no dead plane: the check after it asks the path that carries the answers.
-TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
+TEST_F(PeerPathsTest, a_silent_check_is_followed_by_one_of_the_reverse_ev) {
   constexpr EvIndex kDead = 4_ev;
   for (int i = 0; i < 2; ++i) control();
   paths_->on_delivered(0_ev, us(1));
@@ -488,7 +488,7 @@ TEST_F(PeerPathsTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
 }
 
 // [MRC-EVS-17] A host that does not run answers on no plane, and timers expire as they do for dead paths.
-TEST_F(PeerPathsTest, SilenceOnAllPlanesIsEvidenceAgainstNone) {
+TEST_F(PeerPathsTest, silence_on_all_planes_is_evidence_against_none) {
   for (const EvIndex ev : {0_ev, 1_ev}) paths_->on_delivered(ev, us(1));
   for (Instant now = us(200000); now < us(4000000); now = now + interval() * 2) {
     for (int i = 0; i < 2; ++i) control();
@@ -510,7 +510,7 @@ TEST_F(PeerPathsTest, SilenceOnAllPlanesIsEvidenceAgainstNone) {
 }
 
 // [MRC-EVS-17]
-TEST_F(PeerPathsTest, APacketThatCountedAsLostBringsItsPathBack) {
+TEST_F(PeerPathsTest, a_packet_that_counted_as_lost_brings_its_path_back) {
   paths_->on_delivered(0_ev, us(1));
   paths_->on_lost(us(100), 0_ev, us(10));
   paths_->on_lost(us(100), 0_ev, us(20));
@@ -522,7 +522,7 @@ TEST_F(PeerPathsTest, APacketThatCountedAsLostBringsItsPathBack) {
 }
 
 // [MRC-EVS-17]
-TEST_F(PeerPathsTest, APacketThatCountedAsLostBringsItsPlaneBack) {
+TEST_F(PeerPathsTest, a_packet_that_counted_as_lost_brings_its_plane_back) {
   for (int64_t i = 0; i < 4; ++i) paths_->on_lost(us(100), ev_at(static_cast<size_t>(2 * i)), us(10 + i));
   ASSERT_FALSE(paths_->plane_usable(0_plane));
   paths_->on_loss_refuted(us(110), 0_ev, us(10));
@@ -556,7 +556,7 @@ class ReverseCheckTest : public PeerPathsTest {
   }
 };
 
-TEST_F(ReverseCheckTest, SilentOnesMoveTheAnswersToAnotherPlane) {
+TEST_F(ReverseCheckTest, silent_ones_move_the_answers_to_another_plane) {
   EXPECT_EQ(checks_until_retired(1_plane), 2);
   EXPECT_EQ(counters_.plane_suspensions, 1u);
   for (int i = 0; i < 4; ++i) {
@@ -565,7 +565,7 @@ TEST_F(ReverseCheckTest, SilentOnesMoveTheAnswersToAnotherPlane) {
 }
 
 // [MRC-EVS-9]
-TEST_F(ReverseCheckTest, OneMoreIsNeededWhereRequestsArrive) {
+TEST_F(ReverseCheckTest, one_more_is_needed_where_requests_arrive) {
   EXPECT_EQ(checks_until_retired(0_plane), 3);
 }
 

@@ -18,7 +18,7 @@ class PeerTableTest : public BareEngine {
   Observer observer_;
 };
 
-TEST_F(PeerTableTest, TheSameDescriptionIsTheSamePeer) {
+TEST_F(PeerTableTest, the_same_description_is_the_same_peer) {
   const PeerId a = peers_.intern(bare_peer(2));
   const PeerId b = peers_.intern(bare_peer(3));
   EXPECT_NE(a, b);
@@ -28,13 +28,13 @@ TEST_F(PeerTableTest, TheSameDescriptionIsTheSamePeer) {
   peers_.check();
 }
 
-TEST_F(PeerTableTest, APeerIsFoundByWhatWasGivenAndNotByWhatItHasTold) {
+TEST_F(PeerTableTest, a_peer_is_found_by_what_was_given_and_not_by_what_it_has_told) {
   const PeerId a = peers_.intern(bare_peer(2));
   peers_.find(a)->description.planes[1].port = 9;
   EXPECT_EQ(peers_.intern(bare_peer(2)), a);
 }
 
-TEST_F(PeerTableTest, TheLastReferenceDestroysItAndItsIdIsUsedAgain) {
+TEST_F(PeerTableTest, the_last_reference_destroys_it_and_its_id_is_used_again) {
   const PeerId a = peers_.intern(bare_peer(2));
   peers_.add_reference(peers_.find(a));
   peers_.release(a);
@@ -48,7 +48,7 @@ TEST_F(PeerTableTest, TheLastReferenceDestroysItAndItsIdIsUsedAgain) {
   EXPECT_EQ(peers_.intern(bare_peer(5)), a);
 }
 
-TEST_F(PeerTableTest, APeerIsLeftWhenOnlyTombstonesReferToIt) {
+TEST_F(PeerTableTest, a_peer_is_left_when_only_tombstones_refer_to_it) {
   const PeerId a = peers_.intern(bare_peer(2));
   EXPECT_FALSE(peers_.find(a)->left());
   peers_.add_tombstone(a);
@@ -63,7 +63,7 @@ TEST_F(PeerTableTest, APeerIsLeftWhenOnlyTombstonesReferToIt) {
   EXPECT_EQ(observer_.gone, (std::vector<PeerId>{a}));
 }
 
-TEST_F(PeerTableTest, ATombstonesReferenceThatGoesLeavesTheOthers) {
+TEST_F(PeerTableTest, a_tombstones_reference_that_goes_leaves_the_others) {
   const PeerId a = peers_.intern(bare_peer(2));
   peers_.add_tombstone(a);
   peers_.release_tombstone(a);
@@ -72,13 +72,13 @@ TEST_F(PeerTableTest, ATombstonesReferenceThatGoesLeavesTheOthers) {
   EXPECT_TRUE(observer_.left.empty());
 }
 
-TEST_F(PeerTableTest, AddressesOfAnyPlane) {
+TEST_F(PeerTableTest, addresses_of_any_plane) {
   peers_.intern(bare_peer(2));
   EXPECT_TRUE(peers_.has_address(IpAddress::v4(10, 1, 0, 2)));
   EXPECT_FALSE(peers_.has_address(IpAddress::v4(10, 1, 0, 3)));
 }
 
-TEST_F(PeerTableTest, AnAddressThatThePeerReportsIsFoundInPlaceOfTheOldOne) {
+TEST_F(PeerTableTest, an_address_that_the_peer_reports_is_found_in_place_of_the_old_one) {
   const PeerId a = peers_.intern(bare_peer(2));
   ASSERT_TRUE(peers_.set_address(peers_.find(a), 1_plane, {IpAddress::v4(10, 1, 0, 7), 4791}));
   EXPECT_FALSE(peers_.has_address(IpAddress::v4(10, 1, 0, 2)));
@@ -91,7 +91,7 @@ TEST_F(PeerTableTest, AnAddressThatThePeerReportsIsFoundInPlaceOfTheOldOne) {
   peers_.check();
 }
 
-TEST_F(PeerTableTest, APeerIsVisitedOnceThoughPlanesShareItsAddress) {
+TEST_F(PeerTableTest, a_peer_is_visited_once_though_planes_share_its_address) {
   PeerDescription same = bare_peer(2);
   same.planes[1].addr = same.planes[0].addr;
   const PeerId a = peers_.intern(same);
@@ -107,7 +107,7 @@ TEST_F(PeerTableTest, APeerIsVisitedOnceThoughPlanesShareItsAddress) {
   EXPECT_EQ(visited, (std::vector<PeerId>{a, b}));
 }
 
-TEST_F(PeerTableTest, ThePlanesOfThisHostAreKnownToANewPeer) {
+TEST_F(PeerTableTest, the_planes_of_this_host_are_known_to_a_new_peer) {
   engine_.planes_up = 0b10_planes;
   const PeerId a = peers_.intern(bare_peer(2));
   EXPECT_FALSE(peers_.find(a)->paths.plane_usable(0_plane));

@@ -6,7 +6,7 @@
 namespace mrc::core {
 namespace {
 
-TEST(PendingImms, AtMostSoManyAtOnce) {
+TEST(PendingImms, at_most_so_many_at_once) {
   PendingImms imms;
   for (uint16_t i = 0; i < 3; ++i) {
     PendingImm* const imm = imms.add(i, 3);
@@ -20,7 +20,7 @@ TEST(PendingImms, AtMostSoManyAtOnce) {
   imms.check();
 }
 
-TEST(PendingImms, ANumberThatIsTakenIsRefused) {
+TEST(PendingImms, a_number_that_is_taken_is_refused) {
   PendingImms imms;
   ASSERT_NE(imms.add(5, 4), nullptr);
   EXPECT_EQ(imms.add(5, 4), nullptr);
@@ -28,7 +28,7 @@ TEST(PendingImms, ANumberThatIsTakenIsRefused) {
   EXPECT_NE(imms.add(6, 4), nullptr);
 }
 
-TEST(PendingImms, AreDeliveredInTheOrderOfTheirNumbers) {
+TEST(PendingImms, are_delivered_in_the_order_of_their_numbers) {
   PendingImms imms;
   for (const uint16_t rqmsn : {65535, 0, 2}) {  // wraps, and one is missing
     PendingImm* const imm = imms.add(rqmsn, 8);
@@ -42,7 +42,7 @@ TEST(PendingImms, AreDeliveredInTheOrderOfTheirNumbers) {
   EXPECT_EQ(imms.count(), 1u);
 }
 
-TEST(PendingImms, NoneAllowedMeansOne) {
+TEST(PendingImms, none_allowed_means_one) {
   PendingImms imms;
   EXPECT_NE(imms.add(0, 0), nullptr);
   EXPECT_EQ(imms.add(1, 0), nullptr);

@@ -11,7 +11,7 @@ namespace mrc::core {
 namespace {
 
 // Every length around the thresholds, every alignment: the bytes arrive and their neighbours stay.
-TEST(Placement, CopiesExactly) {
+TEST(Placement, copies_exactly) {
   std::vector<uint8_t> from(600);
   for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint8_t>(i + 1);
   for (uint32_t n = 0; n <= 530; n = n < 80 || (n > 240 && n < 340) ? n + 1 : n + 13)
@@ -37,7 +37,7 @@ uint8_t last_byte(const uint8_t* end) {
 
 // A program polls the last byte of a write and then reads the rest: whenever it sees the last byte of a round, all of
 // the round is there. [MRC-RSP-2]
-TEST(Placement, NothingBecomesVisibleAfterTheLastByte) {
+TEST(Placement, nothing_becomes_visible_after_the_last_byte) {
   constexpr uint8_t kRounds = 200;
   for (uint32_t n : {8u, 13u, 64u, 200u, 257u, 4096u}) {
     for (size_t align : {0u, 3u}) {

@@ -52,7 +52,7 @@ class PlaneDiscoveryTest : public BareEngine {
   Peer* peer_;
 };
 
-TEST_F(PlaneDiscoveryTest, EveryPlaneBeyondTheFirstIsAskedFor) {
+TEST_F(PlaneDiscoveryTest, every_plane_beyond_the_first_is_asked_for) {
   discovery_.on_qp_up(now_, peer_);
   const auto queries = asked(false);
   ASSERT_EQ(queries.size(), 1u);
@@ -62,12 +62,12 @@ TEST_F(PlaneDiscoveryTest, EveryPlaneBeyondTheFirstIsAskedFor) {
   EXPECT_EQ(discovery_.timer()->deadline, now_ + PendingQuery::kFirstPause);
 }
 
-TEST_F(PlaneDiscoveryTest, APeerThatIsDescribedInFullIsNotAskedForPlanes) {
+TEST_F(PlaneDiscoveryTest, a_peer_that_is_described_in_full_is_not_asked_for_planes) {
   discovery_.on_qp_up(now_, peers_.find(peers_.intern(bare_peer(9))));
   EXPECT_TRUE(asked(false).empty());
 }
 
-TEST_F(PlaneDiscoveryTest, AnotherQpAsksAgainWhenTheQuestionIsNotFresh) {
+TEST_F(PlaneDiscoveryTest, another_qp_asks_again_when_the_question_is_not_fresh) {
   discovery_.on_qp_up(now_, peer_);
   queued();
   discovery_.on_qp_up(now_ + PendingQuery::kFresh - Duration::nanoseconds(1), peer_);
@@ -76,7 +76,7 @@ TEST_F(PlaneDiscoveryTest, AnotherQpAsksAgainWhenTheQuestionIsNotFresh) {
   EXPECT_EQ(asked(false).size(), 1u);
 }
 
-TEST_F(PlaneDiscoveryTest, AnAnswerIsUsedWhenThePeerAcceptsOurPackets) {
+TEST_F(PlaneDiscoveryTest, an_answer_is_used_when_the_peer_accepts_our_packets) {
   discovery_.on_qp_up(now_, peer_);
   const wire::Packet query = asked(false)[0];
   const wire::Flow flow = from(bare_peer().planes[0].addr);
@@ -90,7 +90,7 @@ TEST_F(PlaneDiscoveryTest, AnAnswerIsUsedWhenThePeerAcceptsOurPackets) {
   EXPECT_EQ(engine_.counters.drop_stale, 1u);
 }
 
-TEST_F(PlaneDiscoveryTest, AnAnswerOfAnotherAddressOrNonceIsDropped) {
+TEST_F(PlaneDiscoveryTest, an_answer_of_another_address_or_nonce_is_dropped) {
   discovery_.on_qp_up(now_, peer_);
   wire::Packet answer = make_answer(asked(false)[0], true);
   discovery_.on_response(now_, from(bare_peer(3).planes[0].addr), answer);
@@ -101,7 +101,7 @@ TEST_F(PlaneDiscoveryTest, AnAnswerOfAnotherAddressOrNonceIsDropped) {
   EXPECT_TRUE(peer_->description.planes[1].addr.is_zero());
 }
 
-TEST_F(PlaneDiscoveryTest, QuestionsAreRepeatedUntilTheTriesAreUsedUp) {
+TEST_F(PlaneDiscoveryTest, questions_are_repeated_until_the_tries_are_used_up) {
   discovery_.on_qp_up(now_, peer_);
   size_t queries = asked(false).size();
   while (discovery_.timer()->deadline < Instant::never()) {
@@ -129,7 +129,7 @@ TEST_F(PlaneDiscoveryTest, a_request_of_an_unknown_source_is_answered) {
 }
 
 // [MRC-EXT-8]: an unknown source has to guess them.
-TEST_F(PlaneDiscoveryTest, SourcePortsAreToldToPeersAlone) {
+TEST_F(PlaneDiscoveryTest, source_ports_are_told_to_peers_alone) {
   const std::array<uint8_t, wire::Spth::kSize> from_the_first{};
   wire::Packet ask;
   ask.bth.opcode = wire::Opcode::kPlaneRequest;
@@ -159,7 +159,7 @@ class PlaneDiscoveryWithoutAddress : public PlaneDiscoveryTest {
 };
 
 // [MRC-EXT-12]
-TEST_F(PlaneDiscoveryWithoutAddress, AnAddressThatComesIsToldByAnotherQuestion) {
+TEST_F(PlaneDiscoveryWithoutAddress, an_address_that_comes_is_told_by_another_question) {
   discovery_.on_own_address(now_);
   EXPECT_TRUE(asked(false).empty());  // no question was asked yet
   discovery_.on_qp_up(now_, peer_);
@@ -173,7 +173,7 @@ TEST_F(PlaneDiscoveryWithoutAddress, AnAddressThatComesIsToldByAnotherQuestion) 
 }
 
 // [MRC-EXT-12]
-TEST_F(PlaneDiscoveryTest, APlaneThatThePeerLackedIsAskedForAgainWhenThePeerSendsItsAddress) {
+TEST_F(PlaneDiscoveryTest, a_plane_that_the_peer_lacked_is_asked_for_again_when_the_peer_sends_its_address) {
   discovery_.on_qp_up(now_, peer_);
   const wire::Flow flow = from(bare_peer().planes[0].addr);
   discovery_.on_response(now_, flow, make_lacking_answer(asked(false).at(0)));
@@ -201,7 +201,7 @@ TEST_F(PlaneDiscoveryTest, APlaneThatThePeerLackedIsAskedForAgainWhenThePeerSend
 }
 
 // Forged requests do not make it ask faster than every 5 ms. [MRC-EXT-12]
-TEST_F(PlaneDiscoveryTest, RequestsWithAddressesDoNotHastenTheQuestions) {
+TEST_F(PlaneDiscoveryTest, requests_with_addresses_do_not_hasten_the_questions) {
   discovery_.on_qp_up(now_, peer_);
   const wire::Flow flow = from(bare_peer().planes[0].addr);
   const Instant end = now_ + Duration::milliseconds(50);
@@ -226,7 +226,7 @@ TEST_F(PlaneDiscoveryTest, RequestsWithAddressesDoNotHastenTheQuestions) {
 }
 
 // [MRC-SEC-9]
-TEST_F(PlaneDiscoveryTest, APacketFromAnotherPortOpensTheQuestionAgainNowAndThen) {
+TEST_F(PlaneDiscoveryTest, a_packet_from_another_port_opens_the_question_again_now_and_then) {
   discovery_.on_qp_up(now_, peer_);
   EXPECT_EQ(asked(true).size(), 1u);
   peer_->port_query.open = false;  // answered

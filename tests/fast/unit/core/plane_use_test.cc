@@ -17,7 +17,7 @@ class PlaneUseTest : public testing::Test {
   PlaneUse planes_;
 };
 
-TEST_F(PlaneUseTest, PlanesThatBothEndsHaveAndWhosePortsAreUp) {
+TEST_F(PlaneUseTest, planes_that_both_ends_have_and_whose_ports_are_up) {
   EXPECT_EQ(usable(), 0b1111_planes);
   planes_.set_local(0b0111_planes);
   EXPECT_EQ(usable(), 0b0111_planes);
@@ -29,7 +29,7 @@ TEST_F(PlaneUseTest, PlanesThatBothEndsHaveAndWhosePortsAreUp) {
   EXPECT_FALSE(planes_.present(1_plane));
 }
 
-TEST_F(PlaneUseTest, ASuspendedPlaneIsOutUntilItIsResumed) {
+TEST_F(PlaneUseTest, a_suspended_plane_is_out_until_it_is_resumed) {
   planes_.suspend(2_plane);
   EXPECT_EQ(usable(), 0b1011_planes);
   EXPECT_EQ(planes_.suspended(), 0b0100_planes);
@@ -38,18 +38,18 @@ TEST_F(PlaneUseTest, ASuspendedPlaneIsOutUntilItIsResumed) {
   EXPECT_EQ(usable(), 0b1111_planes);
 }
 
-TEST_F(PlaneUseTest, PlanesThatAreDownAreOutEvenWhenNoneIsLeft) {
+TEST_F(PlaneUseTest, planes_that_are_down_are_out_even_when_none_is_left) {
   EXPECT_EQ(usable({}, 0b0011_planes), 0b1100_planes);
   EXPECT_EQ(usable({}, 0b1111_planes), PlaneSet());
 }
 
-TEST_F(PlaneUseTest, PlanesOnlyCalledDownAreOutWhileOthersAreLeft) {
+TEST_F(PlaneUseTest, planes_only_called_down_are_out_while_others_are_left) {
   EXPECT_EQ(usable(0b0111_planes), 0b1000_planes);
   EXPECT_EQ(usable(0b1111_planes), 0b1111_planes);
   EXPECT_EQ(usable(0b0001_planes, 0b1110_planes), 0b0001_planes);
 }
 
-TEST_F(PlaneUseTest, NarrowPlanesAreOutWhileOthersAreLeft) {
+TEST_F(PlaneUseTest, narrow_planes_are_out_while_others_are_left) {
   EXPECT_TRUE(planes_.set_narrow(0b0111_planes));
   EXPECT_FALSE(planes_.set_narrow(0b0111_planes));
   EXPECT_EQ(usable(), 0b1000_planes);

@@ -42,7 +42,7 @@ class PortClaimsTest : public testing::Test {
   PortClaims claims_{4, kAsk};
 };
 
-TEST_F(PortClaimsTest, on_report__ClaimsAndAsksAtOnceAndOnce) {
+TEST_F(PortClaimsTest, on_report__claims_and_asks_at_once_and_once) {
   EXPECT_TRUE(report(0b1011_planes));
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
   EXPECT_EQ(claims_.down(), PlaneSet());
@@ -66,20 +66,20 @@ TEST_F(PortClaimsTest, expire__leaves_the_plane_at_the_probe_timeout) {
   EXPECT_EQ(claims_.expire(now_), PlaneSet());
 }
 
-TEST_F(PortClaimsTest, expire__ProvesNothingWithoutAProbe) {
+TEST_F(PortClaimsTest, expire__proves_nothing_without_a_probe) {
   report(0b1011_planes);
   while (const std::optional<PlaneId> plane = claims_.take_due(now_)) claims_.on_unsent(*plane);
   EXPECT_EQ(claims_.expire(now_ + PortClaims::kProbeTimeout), PlaneSet());
   EXPECT_EQ(claims_.claimed() | claims_.down(), PlaneSet());
 }
 
-TEST_F(PortClaimsTest, on_report__IsTakenForPlanesThatCarryNoProbe) {
+TEST_F(PortClaimsTest, on_report__is_taken_for_planes_that_carry_no_probe) {
   probeable_ = 0b1011_planes;
   EXPECT_TRUE(report(0b1011_planes));
   EXPECT_EQ(claims_.down(), 0b0100_planes);
 }
 
-TEST_F(PortClaimsTest, on_answer__CountsWhenTheProbeWasSentAfterTheWord) {
+TEST_F(PortClaimsTest, on_answer__counts_when_the_probe_was_sent_after_the_word) {
   report(0b1011_planes);
   EXPECT_EQ(claims_.on_answer(now_, 2_plane, now_ - kTick), Proof::kNone);
   EXPECT_EQ(claims_.on_answer(now_, 1_plane, now_), Proof::kNone);  // another plane
@@ -90,21 +90,21 @@ TEST_F(PortClaimsTest, on_answer__CountsWhenTheProbeWasSentAfterTheWord) {
 }
 
 // A peer that is slow to answer loses its plane for no longer than its round trip.
-TEST_F(PortClaimsTest, on_answer__CountsWhenItIsLate) {
+TEST_F(PortClaimsTest, on_answer__counts_when_it_is_late) {
   const Instant sent = now_;
   take_down(0b1011_planes);
   EXPECT_EQ(claims_.on_answer(now_ + kAsk, 2_plane, sent), Proof::kRefuted);
   EXPECT_EQ(claims_.down(), PlaneSet());
 }
 
-TEST_F(PortClaimsTest, on_answer__OfALaterProbeIsNoRefutation) {
+TEST_F(PortClaimsTest, on_answer__of_a_later_probe_is_no_refutation) {
   take_down(0b1011_planes);
   EXPECT_EQ(claims_.on_answer(now_ + kTick, 2_plane, now_), Proof::kRestored);
   EXPECT_TRUE(report(0b1011_planes));
   EXPECT_EQ(claims_.claimed(), 0b0100_planes);
 }
 
-TEST_F(PortClaimsTest, on_report__IsIgnoredForAWhileThatDoublesWithEachRefutation) {
+TEST_F(PortClaimsTest, on_report__is_ignored_for_a_while_that_doubles_with_each_refutation) {
   Duration hold = PortClaims::kFirstHold;
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(report(0b1011_planes)) << i;
@@ -120,14 +120,14 @@ TEST_F(PortClaimsTest, on_report__IsIgnoredForAWhileThatDoublesWithEachRefutatio
   }
 }
 
-TEST_F(PortClaimsTest, on_report__OfOnePlaneIsNotHeldAgainstAnother) {
+TEST_F(PortClaimsTest, on_report__of_one_plane_is_not_held_against_another) {
   report(0b1011_planes);
   refute(2_plane);
   EXPECT_FALSE(report(0b0011_planes));
   EXPECT_EQ(claims_.claimed(), 0b1000_planes);
 }
 
-TEST_F(PortClaimsTest, expire__ForgivesEarlierRefutations) {
+TEST_F(PortClaimsTest, expire__forgives_earlier_refutations) {
   for (int i = 0; i < 3; ++i) {
     report(0b1011_planes);
     asked();
@@ -143,7 +143,7 @@ TEST_F(PortClaimsTest, expire__ForgivesEarlierRefutations) {
 }
 
 // Probes of a claim that had not left are not sent after it was decided.
-TEST_F(PortClaimsTest, take_due__DropsTheProbesOfAClaimThatIsDecided) {
+TEST_F(PortClaimsTest, take_due__drops_the_probes_of_a_claim_that_is_decided) {
   report(0b1011_planes);
   ASSERT_TRUE(claims_.take_due(now_));
   EXPECT_EQ(claims_.on_answer(now_, 2_plane, now_), Proof::kRefuted);
@@ -157,7 +157,7 @@ TEST_F(PortClaimsTest, take_due__DropsTheProbesOfAClaimThatIsDecided) {
 }
 
 // [MRC-PORT-3]
-TEST_F(PortClaimsTest, take_due__AsksAPlaneThatIsDownOncePerInterval) {
+TEST_F(PortClaimsTest, take_due__asks_a_plane_that_is_down_once_per_interval) {
   take_down(0b1011_planes);
   EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + kAsk - kTick;
@@ -169,7 +169,7 @@ TEST_F(PortClaimsTest, take_due__AsksAPlaneThatIsDownOncePerInterval) {
 }
 
 // [MRC-PORT-4]
-TEST_F(PortClaimsTest, take_due__AsksAtOnceWhenThePeerCallsThePlaneUpAndNotMuchMoreOften) {
+TEST_F(PortClaimsTest, take_due__asks_at_once_when_the_peer_calls_the_plane_up_and_not_much_more_often) {
   take_down(0b1011_planes);
   report(0b1111_planes);
   EXPECT_EQ(claims_.down(), 0b0100_planes);
@@ -182,7 +182,7 @@ TEST_F(PortClaimsTest, take_due__AsksAtOnceWhenThePeerCallsThePlaneUpAndNotMuchM
   EXPECT_EQ(asked(), 0b0100_planes);
 }
 
-TEST_F(PortClaimsTest, take_due__AsksAtOnceWhenTheWordWasTakenBackInTheMeantime) {
+TEST_F(PortClaimsTest, take_due__asks_at_once_when_the_word_was_taken_back_in_the_meantime) {
   report(0b1011_planes);
   asked();
   report(0b1111_planes);

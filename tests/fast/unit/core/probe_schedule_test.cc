@@ -57,7 +57,7 @@ class ProbeScheduleTest : public testing::Test, protected PathParts {
 };
 
 // [MRC-EVS-8]
-TEST_F(ProbeScheduleTest, ARetiredPathIsProbedSoonThenPeriodically) {
+TEST_F(ProbeScheduleTest, a_retired_path_is_probed_soon_then_periodically) {
   EXPECT_EQ(probes_->next_time(), Instant::never());
   retire(schedule_time(0), 0_ev);
   const Instant first = probes_->next_time();
@@ -87,7 +87,7 @@ TEST_F(ProbeScheduleTest, ARetiredPathIsProbedSoonThenPeriodically) {
 }
 
 // [MRC-EVS-8]
-TEST_F(ProbeScheduleTest, AnswersThatTakeLongAreWaitedForTwiceAsLong) {
+TEST_F(ProbeScheduleTest, answers_that_take_long_are_waited_for_twice_as_long) {
   probes_->on_answer(0_ev, interval() / 2, false);
   EXPECT_EQ(probes_->timeout(1_ev), interval());
   probes_->on_answer(0_ev, interval() * 2, false);
@@ -99,7 +99,7 @@ TEST_F(ProbeScheduleTest, AnswersThatTakeLongAreWaitedForTwiceAsLong) {
 }
 
 // [MRC-EVS-8]
-TEST_F(ProbeScheduleTest, AProbeThatCouldNotBeSentIsNoUnansweredOne) {
+TEST_F(ProbeScheduleTest, a_probe_that_could_not_be_sent_is_no_unanswered_one) {
   retire(schedule_time(0), 0_ev);
   const Instant asked = probes_->next_time();
   ASSERT_EQ(probes_->take_retired(asked), 0_ev);
@@ -111,7 +111,7 @@ TEST_F(ProbeScheduleTest, AProbeThatCouldNotBeSentIsNoUnansweredOne) {
 }
 
 // An answer that is overdue belongs to an older probe than the outstanding one.
-TEST_F(ProbeScheduleTest, AnOverdueAnswerLeavesTheOutstandingProbe) {
+TEST_F(ProbeScheduleTest, an_overdue_answer_leaves_the_outstanding_probe) {
   retire(schedule_time(0), 0_ev);
   ASSERT_TRUE(probes_->take_retired(probes_->next_time()));
   probes_->on_answer(0_ev, Duration::microseconds(10), true);
@@ -120,7 +120,7 @@ TEST_F(ProbeScheduleTest, AnOverdueAnswerLeavesTheOutstandingProbe) {
   EXPECT_FALSE(probes_->outstanding(0_ev));
 }
 
-TEST_F(ProbeScheduleTest, AForgottenProbeMakesRoomForAnother) {
+TEST_F(ProbeScheduleTest, a_forgotten_probe_makes_room_for_another) {
   retire(schedule_time(0), 0_ev);
   const Instant due = probes_->next_time();
   ASSERT_EQ(probes_->take_retired(due), 0_ev);
@@ -131,7 +131,7 @@ TEST_F(ProbeScheduleTest, AForgottenProbeMakesRoomForAnother) {
 }
 
 // The others of its plane are asked soon when one works again; those of another plane wait.
-TEST_F(ProbeScheduleTest, ARestoredPathHastensTheOtherProbesOfItsPlane) {
+TEST_F(ProbeScheduleTest, a_restored_path_hastens_the_other_probes_of_its_plane) {
   Instant now = schedule_time(0);
   for (const EvIndex ev : {0_ev, 1_ev, 2_ev}) retire(now, ev);
   for (int round = 0; round < 5; ++round) {
@@ -153,7 +153,7 @@ TEST_F(ProbeScheduleTest, ARestoredPathHastensTheOtherProbesOfItsPlane) {
 }
 
 // One that is due within an interval stays as it is.
-TEST_F(ProbeScheduleTest, ExpeditingDelaysNothing) {
+TEST_F(ProbeScheduleTest, expediting_delays_nothing) {
   retire(schedule_time(0), 0_ev);
   const Instant due = probes_->next_time();
   probes_->expedite(due - interval(), 0_plane);
@@ -162,7 +162,7 @@ TEST_F(ProbeScheduleTest, ExpeditingDelaysNothing) {
   EXPECT_LT(probes_->next_time(), due);
 }
 
-TEST_F(ProbeScheduleTest, ADeniedPathIsNotProbed) {
+TEST_F(ProbeScheduleTest, a_denied_path_is_not_probed) {
   retire(schedule_time(0), 0_ev);
   health_->deny(0_ev);
   probes_->on_denied(0_ev);
@@ -170,7 +170,7 @@ TEST_F(ProbeScheduleTest, ADeniedPathIsNotProbed) {
   EXPECT_FALSE(probes_->take_retired(schedule_time(1'000'000)));
 }
 
-TEST_F(ProbeScheduleTest, APlaneThatIsDownHereOrAbsentCarriesNoProbe) {
+TEST_F(ProbeScheduleTest, a_plane_that_is_down_here_or_absent_carries_no_probe) {
   for (const bool absent : {false, true}) {
     make();
     retire(schedule_time(0), 0_ev);
@@ -185,7 +185,7 @@ TEST_F(ProbeScheduleTest, APlaneThatIsDownHereOrAbsentCarriesNoProbe) {
 }
 
 // [MRC-PORT-3] Each probe takes another EV, good ones first, and never a denied one.
-TEST_F(ProbeScheduleTest, take_any__GoodOnesThenBadOnesNoneTwice) {
+TEST_F(ProbeScheduleTest, take_any__good_ones_then_bad_ones_none_twice) {
   for (const EvIndex ev : {0_ev, 2_ev}) retire(schedule_time(0), ev);
   health_->deny(4_ev);
   std::vector<EvIndex> taken;
@@ -196,7 +196,7 @@ TEST_F(ProbeScheduleTest, take_any__GoodOnesThenBadOnesNoneTwice) {
 }
 
 // [MRC-EVS-15]
-TEST_F(ProbeScheduleTest, EachLinkIsProbedOnceFromTheConnectionOn) {
+TEST_F(ProbeScheduleTest, each_link_is_probed_once_from_the_connection_on) {
   name_links(2);
   EXPECT_FALSE(probes_->tests_link(0_ev));
   EXPECT_EQ(probes_->next_time(), Instant::never());
@@ -220,7 +220,7 @@ TEST_F(ProbeScheduleTest, EachLinkIsProbedOnceFromTheConnectionOn) {
 }
 
 // [MRC-EVS-15]
-TEST_F(ProbeScheduleTest, FirstProbesWaitAndEnd) {
+TEST_F(ProbeScheduleTest, first_probes_wait_and_end) {
   name_links(2);
   probes_->begin_first(schedule_time(100));
   const Instant first = probes_->next_time();
@@ -232,7 +232,7 @@ TEST_F(ProbeScheduleTest, FirstProbesWaitAndEnd) {
 }
 
 // [MRC-EVS-15] Of a link whose EVs are bad, or on a plane that is not in use, there is nothing to find out.
-TEST_F(ProbeScheduleTest, FirstProbesTakeGoodEvsOfUsablePlanes) {
+TEST_F(ProbeScheduleTest, first_probes_take_good_evs_of_usable_planes) {
   name_links(1);
   use_.suspend(1_plane);
   use_.refresh({}, {});
@@ -242,7 +242,7 @@ TEST_F(ProbeScheduleTest, FirstProbesTakeGoodEvsOfUsablePlanes) {
   EXPECT_FALSE(probes_->take_first(schedule_time(0) + interval()));
 }
 
-TEST_F(ProbeScheduleTest, NoFirstProbesWithoutLinksOrWithObliviousSpraying) {
+TEST_F(ProbeScheduleTest, no_first_probes_without_links_or_with_oblivious_spraying) {
   probes_->begin_first(schedule_time(0));
   EXPECT_EQ(probes_->next_time(), Instant::never());
   name_links(2);
@@ -252,7 +252,7 @@ TEST_F(ProbeScheduleTest, NoFirstProbesWithoutLinksOrWithObliviousSpraying) {
 }
 
 // [MRC-EVS-9]
-TEST_F(ProbeScheduleTest, AReceiverAsksOnePathOfEachPlanePerInterval) {
+TEST_F(ProbeScheduleTest, a_receiver_asks_one_path_of_each_plane_per_interval) {
   EXPECT_TRUE(probes_->start_checks(schedule_time(0)));
   EXPECT_FALSE(probes_->take_check(schedule_time(0) + interval()));  // no answer was ever sent
   for (const EvIndex ev : {0_ev, 1_ev}) chooser_->on_delivered(ev);
@@ -276,7 +276,7 @@ TEST_F(ProbeScheduleTest, AReceiverAsksOnePathOfEachPlanePerInterval) {
 }
 
 // [MRC-EVS-9] One dead path among many is no dead plane: the check after it asks the path that carries the answers.
-TEST_F(ProbeScheduleTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
+TEST_F(ProbeScheduleTest, a_silent_check_is_followed_by_one_of_the_reverse_ev) {
   chooser_->on_delivered(0_ev);
   Instant now = schedule_time(0);
   const auto check = [&] {
@@ -295,7 +295,7 @@ TEST_F(ProbeScheduleTest, ASilentCheckIsFollowedByOneOfTheReverseEv) {
 }
 
 // [MRC-EVS-9]
-TEST_F(ProbeScheduleTest, TwoSilentChecksInARowAreReportedUnlessSomethingWasDelivered) {
+TEST_F(ProbeScheduleTest, two_silent_checks_in_a_row_are_reported_unless_something_was_delivered) {
   for (const bool delivered : {false, true}) {
     make();
     chooser_->on_delivered(0_ev);
@@ -311,7 +311,7 @@ TEST_F(ProbeScheduleTest, TwoSilentChecksInARowAreReportedUnlessSomethingWasDeli
 }
 
 // [MRC-EVS-9] What arrives shows that the plane works one way; a check is also lost by chance.
-TEST_F(ProbeScheduleTest, ThreeSilentChecksOfAPlaneAreReportedWhereRequestsArrive) {
+TEST_F(ProbeScheduleTest, three_silent_checks_of_a_plane_are_reported_where_requests_arrive) {
   for (const bool arrives : {true, false}) {  // since the first of them
     make();
     chooser_->on_delivered(0_ev);
@@ -326,7 +326,7 @@ TEST_F(ProbeScheduleTest, ThreeSilentChecksOfAPlaneAreReportedWhereRequestsArriv
 }
 
 // [MRC-EVS-9] The answer waits behind the requests.
-TEST_F(ProbeScheduleTest, AProbeIsExcusedWhereRequestsHaveArrivedSince) {
+TEST_F(ProbeScheduleTest, a_probe_is_excused_where_requests_have_arrived_since) {
   const Instant sent = schedule_time(100'000);
   EXPECT_EQ(probes_->earliest_expiry(0_ev, sent), sent);
   probes_->on_inbound(sent - kNanosecond, 0_plane);
@@ -337,7 +337,7 @@ TEST_F(ProbeScheduleTest, AProbeIsExcusedWhereRequestsHaveArrivedSince) {
 }
 
 // [MRC-EVS-9] Even an answer that was late.
-TEST_F(ProbeScheduleTest, AnAnswerBeginsTheRowOfSilentChecksAnew) {
+TEST_F(ProbeScheduleTest, an_answer_begins_the_row_of_silent_checks_anew) {
   chooser_->on_delivered(0_ev);
   for (int64_t round = 1; round <= 4; ++round) {
     const Instant sent = schedule_time(round * 100'000) + interval();
@@ -348,7 +348,7 @@ TEST_F(ProbeScheduleTest, AnAnswerBeginsTheRowOfSilentChecksAnew) {
   }
 }
 
-TEST_F(ProbeScheduleTest, SilentChecksAreCountedFromTheLastDelivery) {
+TEST_F(ProbeScheduleTest, silent_checks_are_counted_from_the_last_delivery) {
   chooser_->on_delivered(0_ev);
   for (int64_t round = 1; round <= 6; ++round) {
     const Instant sent = schedule_time(round * 100'000) + interval();
@@ -360,7 +360,7 @@ TEST_F(ProbeScheduleTest, SilentChecksAreCountedFromTheLastDelivery) {
   }
 }
 
-TEST_F(ProbeScheduleTest, ARestoredPathEndsTheDoubtAboutItsPlane) {
+TEST_F(ProbeScheduleTest, a_restored_path_ends_the_doubt_about_its_plane) {
   chooser_->on_delivered(0_ev);
   for (int64_t round = 1; round <= 2; ++round) {
     const Instant sent = schedule_time(round * 100'000) + interval();

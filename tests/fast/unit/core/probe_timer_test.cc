@@ -16,7 +16,7 @@ Duration pause(ProbeTimer* t, Duration usual) {
   return t->deadline() - kBegin;
 }
 
-TEST(ProbeTimer, TheFirstPauseIsARoundTripButNoShorterThanTheFloor) {
+TEST(ProbeTimer, the_first_pause_is_a_round_trip_but_no_shorter_than_the_floor) {
   ProbeTimer t;
   EXPECT_EQ(t.deadline(), Instant::never());
   EXPECT_EQ(pause(&t, Duration::microseconds(499)), kPauseFloor);
@@ -25,7 +25,7 @@ TEST(ProbeTimer, TheFirstPauseIsARoundTripButNoShorterThanTheFloor) {
   EXPECT_EQ(t.deadline(), Instant::never());
 }
 
-TEST(ProbeTimer, ThePauseDoublesUpToItsLimit) {
+TEST(ProbeTimer, the_pause_doubles_up_to_its_limit) {
   ProbeTimer t;
   for (int i = 1; i <= 6; ++i) {
     t.on_due();
@@ -38,7 +38,7 @@ TEST(ProbeTimer, ThePauseDoublesUpToItsLimit) {
   EXPECT_EQ(pause(&t, Duration()), kPauseFloor);
 }
 
-TEST(ProbeTimer, ALongRoundTripRaisesTheLimitToTwiceItself) {
+TEST(ProbeTimer, a_long_round_trip_raises_the_limit_to_twice_itself) {
   ProbeTimer t;
   const Duration slow = Duration::milliseconds(30);
   EXPECT_EQ(pause(&t, slow), slow);
@@ -48,7 +48,7 @@ TEST(ProbeTimer, ALongRoundTripRaisesTheLimitToTwiceItself) {
   EXPECT_EQ(pause(&t, slow), slow * 2);
 }
 
-TEST(ProbeTimer, TheAnswerToTheLatestEndsTheWait) {
+TEST(ProbeTimer, the_answer_to_the_latest_ends_the_wait) {
   ProbeTimer t;
   EXPECT_FALSE(t.on_answer(0));  // nothing has been asked
   t.on_sent(kBegin, 700, 4_ev, 0);
@@ -62,7 +62,7 @@ TEST(ProbeTimer, TheAnswerToTheLatestEndsTheWait) {
   EXPECT_FALSE(t.on_answer(700));  // a second time
 }
 
-TEST(ProbeTimer, ALateAnswerToTheFirstCountsAndTheOthersDoNot) {
+TEST(ProbeTimer, a_late_answer_to_the_first_counts_and_the_others_do_not) {
   ProbeTimer t;
   t.on_sent(kBegin, 1, 1_ev, 0);
   t.on_sent(kBegin + kPauseFloor, 2, 2_ev, 0);
@@ -80,7 +80,7 @@ TEST(ProbeTimer, ALateAnswerToTheFirstCountsAndTheOthersDoNot) {
   EXPECT_FALSE(latest->late);
 }
 
-TEST(ProbeTimer, UnansweredForCountsFromTheLatest) {
+TEST(ProbeTimer, unanswered_for_counts_from_the_latest) {
   ProbeTimer t;
   EXPECT_FALSE(t.unanswered_for(kBegin, Duration()));
   t.on_sent(kBegin, 1, 1_ev, 0);
@@ -88,7 +88,7 @@ TEST(ProbeTimer, UnansweredForCountsFromTheLatest) {
   EXPECT_TRUE(t.unanswered_for(kBegin + Duration::nanoseconds(100), Duration::nanoseconds(100)));
 }
 
-TEST(ProbeTimer, NothingIsOutstandingAfterAReset) {
+TEST(ProbeTimer, nothing_is_outstanding_after_a_reset) {
   ProbeTimer t;
   t.on_sent(kBegin, 1, 1_ev, 0);
   t.reset();
@@ -98,7 +98,7 @@ TEST(ProbeTimer, NothingIsOutstandingAfterAReset) {
 }
 
 // [MRC-SEC-15]: some of them do not give away the next, and none repeats one that is outstanding.
-TEST(ProbeTimer, IdsAreUnpredictableAndNoneIsOutstandingTwice) {
+TEST(ProbeTimer, ids_are_unpredictable_and_none_is_outstanding_twice) {
   ProbeTimer one, other;
   int equal = 0, neighbours = 0;
   uint16_t before = 0;

@@ -17,13 +17,13 @@ class ReceivedPacketsTest : public testing::Test {
   ReceivedPackets received_;
 };
 
-TEST_F(ReceivedPacketsTest, TheWindowBeginsAtTheNextPacket) {
+TEST_F(ReceivedPacketsTest, the_window_begins_at_the_next_packet) {
   EXPECT_TRUE(received_.in_window(-5));
   EXPECT_TRUE(received_.in_window(127));
   EXPECT_FALSE(received_.in_window(128));
 }
 
-TEST_F(ReceivedPacketsTest, PacketsAboveTheNextOneAreOutOfOrder) {
+TEST_F(ReceivedPacketsTest, packets_above_the_next_one_are_out_of_order) {
   received_.add(kFirstSeq + 2, 1000);
   received_.check();
   EXPECT_EQ(received_.expected(), kFirstSeq);
@@ -36,7 +36,7 @@ TEST_F(ReceivedPacketsTest, PacketsAboveTheNextOneAreOutOfOrder) {
   EXPECT_EQ(received_.above(kFirstSeq), 0b100u);
 }
 
-TEST_F(ReceivedPacketsTest, AdvancingMovesOverOnePacket) {
+TEST_F(ReceivedPacketsTest, advancing_moves_over_one_packet) {
   received_.add(kFirstSeq, 1000);
   received_.add(kFirstSeq + 1, 500);
   ASSERT_TRUE(received_.next_arrived());
@@ -52,7 +52,7 @@ TEST_F(ReceivedPacketsTest, AdvancingMovesOverOnePacket) {
 }
 
 // The bitmap is a ring: a place is clear when the next lap comes to it.
-TEST_F(ReceivedPacketsTest, LapsDoNotShowThrough) {
+TEST_F(ReceivedPacketsTest, laps_do_not_show_through) {
   for (uint64_t i = 0; i < 1000; ++i) {
     EXPECT_FALSE(received_.contains(kFirstSeq + i + 127));
     if (i + 127 < 1000) received_.add(kFirstSeq + i + 127, 1);
@@ -62,7 +62,7 @@ TEST_F(ReceivedPacketsTest, LapsDoNotShowThrough) {
   }
 }
 
-TEST_F(ReceivedPacketsTest, AResetForgetsAllButTheCount) {
+TEST_F(ReceivedPacketsTest, a_reset_forgets_all_but_the_count) {
   received_.add(kFirstSeq + 3, 1000);
   received_.reset();
   EXPECT_EQ(received_.end(), kFirstSeq);

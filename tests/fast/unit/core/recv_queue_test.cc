@@ -5,7 +5,7 @@
 namespace mrc::core {
 namespace {
 
-TEST(RecvQueue, InOrderUpToItsLimit) {
+TEST(RecvQueue, in_order_up_to_its_limit) {
   RecvQueue q;
   q.init(3);  // not a power of two
   for (uint64_t lap = 0; lap < 10; ++lap) {
@@ -17,7 +17,7 @@ TEST(RecvQueue, InOrderUpToItsLimit) {
   }
 }
 
-TEST(RecvQueue, KeepsTheOrderWhenItGrows) {
+TEST(RecvQueue, keeps_the_order_when_it_grows) {
   RecvQueue q;
   q.init(100);
   for (uint64_t i = 0; i < 10; ++i) EXPECT_TRUE(q.push(i));
@@ -29,7 +29,7 @@ TEST(RecvQueue, KeepsTheOrderWhenItGrows) {
   EXPECT_TRUE(q.empty());
 }
 
-TEST(RecvQueue, AResetDropsWhatWaits) {
+TEST(RecvQueue, a_reset_drops_what_waits) {
   RecvQueue q;
   q.init(2);
   EXPECT_TRUE(q.push(1));

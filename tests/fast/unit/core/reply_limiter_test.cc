@@ -18,7 +18,7 @@ int allowed(ReplyLimiter* limiter, Instant now, const IpAddress& from, bool peer
   return allowed(limiter, now, RequestSource{from, peer}, tries, asked);
 }
 
-TEST(ReplyLimiter, SoManyAtOnceAndSoManyPerSecond) {
+TEST(ReplyLimiter, so_many_at_once_and_so_many_per_second) {
   ReplyLimiter limiter(1);
   EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 10000), ReplyLimiter::kUnverifiedBurst);
   EXPECT_EQ(allowed(&limiter, kStart + Duration::milliseconds(10), kFrom, false, 10000),
@@ -37,28 +37,28 @@ TEST(ReplyLimiter, an_address_that_becomes_a_peers_gets_the_budget_of_peers) {
 }
 
 // Nor do other processes of its host, of the same user or not.
-TEST(ReplyLimiter, APeersAnnouncedPortsHaveABudgetOfTheirOwn) {
+TEST(ReplyLimiter, a_peers_announced_ports_have_a_budget_of_their_own) {
   ReplyLimiter limiter(1);
   EXPECT_EQ(allowed(&limiter, kStart, {kFrom, true}, 10000), ReplyLimiter::kPeerBurst);
   EXPECT_EQ(allowed(&limiter, kStart, {kFrom, true, 3}, 10000), ReplyLimiter::kPeerBurst);
   EXPECT_EQ(allowed(&limiter, kStart, {kFrom, true, 4}, 10), 10);
 }
 
-TEST(ReplyLimiter, NoMoreBytesThanCame) {
+TEST(ReplyLimiter, no_more_bytes_than_came) {
   ReplyLimiter limiter(1);
   EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 130, 32), 130 * 32 / 52);
   EXPECT_EQ(allowed(&limiter, kStart, IpAddress::v4(10, 0, 0, 8), true, 130, 32), 130);
 }
 
 // Bytes that were received long ago do not add up without a limit.
-TEST(ReplyLimiter, BytesAreSavedUpToALimit) {
+TEST(ReplyLimiter, bytes_are_saved_up_to_a_limit) {
   ReplyLimiter limiter(1);
   EXPECT_EQ(allowed(&limiter, kStart, kFrom, false, 100, 1000), 100);
   EXPECT_EQ(allowed(&limiter, kStart + Duration::seconds(1), kFrom, false, 500, 0),
             (ReplyLimiter::kMaxSavedBytes - 52) / 52);
 }
 
-TEST(ReplyLimiter, ManyAddressesShareALimit) {
+TEST(ReplyLimiter, many_addresses_share_a_limit) {
   ReplyLimiter limiter(1);
   int n = 0;
   for (int i = 0; i < 100000; ++i)
@@ -72,7 +72,7 @@ TEST(ReplyLimiter, ManyAddressesShareALimit) {
 class ReplyTest : public LoneEndpoint {};
 
 // A flood of requests does not take the room of our own control packets, and is answered in part.
-TEST_F(ReplyTest, AFloodOfRequestsLeavesRoomForOurOwnPackets) {
+TEST_F(ReplyTest, a_flood_of_requests_leaves_room_for_our_own_packets) {
   start();
   wire::Flow flow = inbound();
   flow.src = IpAddress::v4(10, 0, 0, 77);
@@ -119,7 +119,7 @@ TEST_F(ReplyTest, the_devices_own_address_has_the_budget_of_a_peer) {
 }
 
 // A peer that is a NIC gets what OCP MRC has.
-TEST_F(ReplyTest, ARequestToANicIsNotPadded) {
+TEST_F(ReplyTest, a_request_to_a_nic_is_not_padded) {
   peer_.nic = true;
   start();
   endpoint_->start_endpoint_op(now_, peer_id_, 0_ev, 5, false, {}, Duration::seconds(1));
@@ -181,14 +181,14 @@ class LearnTest : public LoneEndpoint {
 };
 
 // [MRC-EXT-5]
-TEST_F(LearnTest, NoPeerPointsUsAtAGroup) {
+TEST_F(LearnTest, no_peer_points_us_at_a_group) {
   for (const char* bad :
        {"0.0.0.0", "0.255.255.255", "224.0.0.0", "239.255.255.255", "240.0.0.1", "255.255.255.255", "::", "fd00::2"})
     EXPECT_FALSE(learns(ip(bad))) << bad;
   for (const char* good : {"1.0.0.0", "223.255.255.255"}) EXPECT_TRUE(learns(ip(good))) << good;
 }
 
-TEST_F(LearnTest, NoPeerPointsUsAtAGroupOfIpv6) {
+TEST_F(LearnTest, no_peer_points_us_at_a_group_of_ipv6) {
   for (uint8_t plane : {0, 1}) {
     config_.planes[plane].addr = ip("fd00::1");
     config_.planes[plane].addr.bytes[2] = plane;

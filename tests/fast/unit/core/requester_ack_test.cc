@@ -25,7 +25,7 @@ class RequesterAckTest : public LoneEndpoint {
 };
 
 // [MRC-ACK-1] [MRC-CHOICE-Q29]
-TEST_F(RequesterAckTest, SackFreesPacketsAndTheAckCompletesWork) {
+TEST_F(RequesterAckTest, sack_frees_packets_and_the_ack_completes_work) {
   send(4);
   arrive(sack(3, 3));
   EXPECT_EQ(outstanding(), 0u);
@@ -37,7 +37,7 @@ TEST_F(RequesterAckTest, SackFreesPacketsAndTheAckCompletesWork) {
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(sends_[i].wr_id, i);
 }
 
-TEST_F(RequesterAckTest, AnAckSaysThatThePacketsHaveArrivedToo) {
+TEST_F(RequesterAckTest, an_ack_says_that_the_packets_have_arrived_too) {
   send(4);
   arrive(ack(2));
   EXPECT_EQ(outstanding(), 1u);
@@ -45,7 +45,7 @@ TEST_F(RequesterAckTest, AnAckSaysThatThePacketsHaveArrivedToo) {
 }
 
 // [MRC-AETH-1]: every value up to 0x1F is an ACK.
-TEST_F(RequesterAckTest, CreditsInTheSyndromeAreTaken) {
+TEST_F(RequesterAckTest, credits_in_the_syndrome_are_taken) {
   send(2);
   arrive(ack(0, 0x00));
   arrive(ack(1, 0x1F));
@@ -53,7 +53,7 @@ TEST_F(RequesterAckTest, CreditsInTheSyndromeAreTaken) {
 }
 
 // [MRC-SACK-1] [MRC-SACK-3]: only ones are knowledge.
-TEST_F(RequesterAckTest, BitsCountAndZerosSayNothing) {
+TEST_F(RequesterAckTest, bits_count_and_zeros_say_nothing) {
   send(8);
   arrive(sack(-1, 2, 0b10110));  // 1, 2 and 4
   EXPECT_EQ(outstanding(), 8u);
@@ -61,7 +61,7 @@ TEST_F(RequesterAckTest, BitsCountAndZerosSayNothing) {
   EXPECT_EQ(outstanding(), 3u);
 }
 
-TEST_F(RequesterAckTest, AnswersToWhatWasNotSentAreStale) {
+TEST_F(RequesterAckTest, answers_to_what_was_not_sent_are_stale) {
   send(4);
   arrive(sack(4, 4));
   arrive(ack(4));
@@ -78,7 +78,7 @@ TEST_F(RequesterAckTest, AnswersToWhatWasNotSentAreStale) {
 }
 
 // [MRC-ACK-4] [MRC-AETH-1]
-TEST_F(RequesterAckTest, ANakEndsItsRequestAndFlushesTheRest) {
+TEST_F(RequesterAckTest, a_nak_ends_its_request_and_flushes_the_rest) {
   const std::pair<uint8_t, WcStatus> verdicts[] = {
       {0x61, WcStatus::kRemoteInvalidRequest}, {0x62, WcStatus::kRemoteAccess}, {0x63, WcStatus::kRemoteOperation}};
   for (auto [syndrome, status] : verdicts) {
@@ -94,7 +94,7 @@ TEST_F(RequesterAckTest, ANakEndsItsRequestAndFlushesTheRest) {
 }
 
 // [MRC-NACK-2]
-TEST_F(RequesterAckTest, AfterAnUnexpectedEventNothingIsRetried) {
+TEST_F(RequesterAckTest, after_an_unexpected_event_nothing_is_retried) {
   send(2);
   arrive(nack(0, wire::NackReason::kUnexpEvent));
   ASSERT_EQ(sends_.size(), 2u);
@@ -139,7 +139,7 @@ TEST_F(RequesterAckTest, a_request_that_the_nack_reports_missing_does_not_succee
 }
 
 // [MRC-ACK-6]: a message of which a part is missing, and an unsignaled request, which has no completion.
-TEST_F(RequesterAckTest, OnlyWholeMessagesSucceedBeforeAnUnexpectedEvent) {
+TEST_F(RequesterAckTest, only_whole_messages_succeed_before_an_unexpected_event) {
   start();
   post(0, 8, SendOp::kWrite, false);
   post(1, 512);
@@ -153,7 +153,7 @@ TEST_F(RequesterAckTest, OnlyWholeMessagesSucceedBeforeAnUnexpectedEvent) {
 }
 
 // [MRC-ACK-6]: an immediate that has arrived may wait for a receive request, and the last request reports the failure.
-TEST_F(RequesterAckTest, ImmediatesAndTheLastRequestNeedTheTransportAck) {
+TEST_F(RequesterAckTest, immediates_and_the_last_request_need_the_transport_ack) {
   start();
   post(0, 8);
   post(1, 8, SendOp::kWriteImm);
@@ -175,7 +175,7 @@ TEST_F(RequesterAckTest, ImmediatesAndTheLastRequestNeedTheTransportAck) {
 }
 
 // [MRC-NACK-1]: sent again at once, whatever the reason, and once only.
-TEST_F(RequesterAckTest, ANackedPacketIsSentAgainOnce) {
+TEST_F(RequesterAckTest, a_nacked_packet_is_sent_again_once) {
   for (uint8_t reason : {0x01, 0x02, 0x06, 0x07, 0x0A, 0x0B}) {
     sent_.clear();
     send(3);
@@ -189,7 +189,7 @@ TEST_F(RequesterAckTest, ANackedPacketIsSentAgainOnce) {
 }
 
 // [MRC-EVS-3]: the EV that is trimmed is passed over; trimming at the last hop is not the path's fault.
-TEST_F(RequesterAckTest, OnlyTrimsInsideTheFabricSkipThePath) {
+TEST_F(RequesterAckTest, only_trims_inside_the_fabric_skip_the_path) {
   send(2);
   arrive(nack(0, wire::NackReason::kTrimmedLastHop));
   EXPECT_EQ(counters().ev_skips, 0u);
@@ -198,7 +198,7 @@ TEST_F(RequesterAckTest, OnlyTrimsInsideTheFabricSkipThePath) {
 }
 
 // [MRC-SACK-4] [MRC-EVS-1]: SKIP_ONCE is the QP's own, ALWAYS_SKIP is for all QPs to that peer.
-TEST_F(RequesterAckTest, VerdictsOnThePath) {
+TEST_F(RequesterAckTest, verdicts_on_the_path) {
   send(1);
   const EvIndex used = requests()[0]->ev;
   wire::Packet p = sack(-1, 0);
@@ -225,7 +225,7 @@ TEST_F(RequesterAckTest, VerdictsOnThePath) {
 }
 
 // [MRC-CHOICE-Q2]: the EV of a packet that we no longer know is found from the SACK, with its halves in either order.
-TEST_F(RequesterAckTest, PathsAreFoundByEntropyWhateverTheOrderOfItsHalves) {
+TEST_F(RequesterAckTest, paths_are_found_by_entropy_whatever_the_order_of_its_halves) {
   send(3);
   const auto verdict = [&](int32_t cack, uint32_t entropy) {
     wire::Packet p = sack(cack, 30000);
@@ -243,7 +243,7 @@ TEST_F(RequesterAckTest, PathsAreFoundByEntropyWhateverTheOrderOfItsHalves) {
 
 // [MRC-SEC-14]: any old PSN is easy to guess. Such a SACK acknowledges nothing, names no packet of the window and
 // answers no probe.
-TEST_F(RequesterAckTest, ASackAboutNothingThatIsOutstandingMovesNeitherPathsNorTheWindow) {
+TEST_F(RequesterAckTest, a_sack_about_nothing_that_is_outstanding_moves_neither_paths_nor_the_window) {
   send(40);
   arrive(sack(19, 19));
   const auto window = [&] { return endpoint_->qp_status(qp_).cwnd; };
@@ -279,7 +279,7 @@ TEST_F(RequesterAckTest, ASackAboutNothingThatIsOutstandingMovesNeitherPathsNorT
 
 // [MRC-CC-4] [MRC-CHOICE-Q14] [MRC-CHOICE-Q12]: the responder's residence time is no round trip; without a stamp it is
 // 0.
-TEST_F(RequesterAckTest, ResidenceTimeComesOffTheRoundTrip) {
+TEST_F(RequesterAckTest, residence_time_comes_off_the_round_trip) {
   send(1);
   const Instant sent_at = now_;
   now_ = now_ + Duration::microseconds(100);
@@ -294,7 +294,7 @@ TEST_F(RequesterAckTest, ResidenceTimeComesOffTheRoundTrip) {
 }
 
 // [MRC-LOSS-6] [MRC-CHOICE-Q9]: which copy was answered must be certain.
-TEST_F(RequesterAckTest, ARoundTripNeedsAPacketSentOnceOrOneSentTwiceAndAFlag) {
+TEST_F(RequesterAckTest, a_round_trip_needs_a_packet_sent_once_or_one_sent_twice_and_a_flag) {
   for (int copies : {1, 2, 3}) {
     for (bool flagged : {false, true}) {
       send(1);
@@ -316,7 +316,7 @@ TEST_F(RequesterAckTest, ARoundTripNeedsAPacketSentOnceOrOneSentTwiceAndAFlag) {
 
 // [MRC-LOSS-6] The responder flags an answer that it held for long, too: the timestamp shows that it is to the first
 // copy. And the round trip of a packet sent twice never becomes the base, which could not rise again.
-TEST_F(RequesterAckTest, ARoundTripOfTwoCopiesIsCheckedByItsTimestampAndNoBase) {
+TEST_F(RequesterAckTest, a_round_trip_of_two_copies_is_checked_by_its_timestamp_and_no_base) {
   config_.congestion.base_rtt = Duration::microseconds(50);
   for (bool first : {true, false}) {
     send(1);
@@ -338,7 +338,7 @@ TEST_F(RequesterAckTest, ARoundTripOfTwoCopiesIsCheckedByItsTimestampAndNoBase) 
 }
 
 // [MRC-LOSS-6] A repeated answer gives no information about a round trip: it would be as long as one likes.
-TEST_F(RequesterAckTest, TheSameAnswerOnceMoreIsNoRoundTripOfTwoCopies) {
+TEST_F(RequesterAckTest, the_same_answer_once_more_is_no_round_trip_of_two_copies) {
   send(2);
   arrive(nack(0, wire::NackReason::kTrimmed));
   drain();
@@ -352,7 +352,7 @@ TEST_F(RequesterAckTest, TheSameAnswerOnceMoreIsNoRoundTripOfTwoCopies) {
 }
 
 // [MRC-LOSS-6] Once everything was answered the records of packets are gone.
-TEST_F(RequesterAckTest, AnAnswerFromBeforeAPauseIsNoRoundTrip) {
+TEST_F(RequesterAckTest, an_answer_from_before_a_pause_is_no_round_trip) {
   send(1);
   now_ = now_ + Duration::microseconds(100);
   arrive(sack(0, 0));
@@ -366,7 +366,7 @@ TEST_F(RequesterAckTest, AnAnswerFromBeforeAPauseIsNoRoundTrip) {
 }
 
 // [MRC-SACK-8]
-TEST_F(RequesterAckTest, ThePeersWindowIsHeardOnlyWhenAgreed) {
+TEST_F(RequesterAckTest, the_peers_window_is_heard_only_when_agreed) {
   for (bool dynamic : {false, true}) {
     attr_.dynamic_mpr = dynamic;
     attr_.mpr = 2;
@@ -385,7 +385,7 @@ TEST_F(RequesterAckTest, ThePeersWindowIsHeardOnlyWhenAgreed) {
 }
 
 // [MRC-SACK-9] [MRC-CC-2] [MRC-NSCC-24]
-TEST_F(RequesterAckTest, AReceiverPenaltyCutsTheWindowUntilRestored) {
+TEST_F(RequesterAckTest, a_receiver_penalty_cuts_the_window_until_restored) {
   send(8);
   const int64_t before = endpoint_->qp_status(qp_).cwnd;
   now_ = now_ + Duration::microseconds(12);
@@ -402,7 +402,7 @@ TEST_F(RequesterAckTest, AReceiverPenaltyCutsTheWindowUntilRestored) {
 }
 
 // [MRC-ACK-5]
-TEST_F(RequesterAckTest, ACompletionThatIsLostEndsTheQp) {
+TEST_F(RequesterAckTest, a_completion_that_is_lost_ends_the_qp) {
   send(3);
   completions_fit_ = false;
   arrive(ack(0));
@@ -411,7 +411,7 @@ TEST_F(RequesterAckTest, ACompletionThatIsLostEndsTheQp) {
   EXPECT_EQ(events_.size(), 1u);
 }
 
-TEST_F(RequesterAckTest, UnsignalledSlotsComeBackWithTheNextCompletion) {
+TEST_F(RequesterAckTest, unsignalled_slots_come_back_with_the_next_completion) {
   start();
   for (uint64_t i = 0; i < 5; ++i) post(i, 8, SendOp::kWrite, i == 3);
   drain();
@@ -422,7 +422,7 @@ TEST_F(RequesterAckTest, UnsignalledSlotsComeBackWithTheNextCompletion) {
 }
 
 // A profile with a base RTT of its own keeps it where the device measures.
-TEST_F(RequesterAckTest, AProfilesBaseRttIsNotMeasuredAway) {
+TEST_F(RequesterAckTest, a_profiles_base_rtt_is_not_measured_away) {
   config_.congestion.measure_rtt = true;
   CongestionConfig profile = config_.congestion;
   profile.measure_rtt = false;
@@ -441,7 +441,7 @@ TEST_F(RequesterAckTest, AProfilesBaseRttIsNotMeasuredAway) {
 }
 
 // [MRC-SEC-3]: the peer has found that a packet was forged of which it had acknowledged the message already.
-TEST_F(RequesterAckTest, ANakOfCompletedWorkFailsTheQp) {
+TEST_F(RequesterAckTest, a_nak_of_completed_work_fails_the_qp) {
   for (int32_t psn : {0, 1}) {
     sends_.clear();
     send(3);
@@ -462,7 +462,7 @@ TEST_F(RequesterAckTest, ANakOfCompletedWorkFailsTheQp) {
 }
 
 // [MRC-SEC-3]: no further back than a window, so that an old NAK is not taken for one.
-TEST_F(RequesterAckTest, ANakOfCompletedWorkIsHeardForAWindow) {
+TEST_F(RequesterAckTest, a_nak_of_completed_work_is_heard_for_a_window) {
   attr_.mpr = 1;
   start();
   for (int i = 0; i < 130; ++i) {
@@ -479,7 +479,7 @@ TEST_F(RequesterAckTest, ANakOfCompletedWorkIsHeardForAWindow) {
 }
 
 // [MRC-CNT-3] [MRC-SACK-11]
-TEST_F(RequesterAckTest, EachPacketThatArrivedAgainMakesACopyNeedless) {
+TEST_F(RequesterAckTest, each_packet_that_arrived_again_makes_a_copy_needless) {
   send(4);
   send_again(1);
   send_again(2);
@@ -501,7 +501,7 @@ TEST_F(RequesterAckTest, EachPacketThatArrivedAgainMakesACopyNeedless) {
 }
 
 // [MRC-CNT-3]
-TEST_F(RequesterAckTest, ACopyThatArrivesAfterTheEndIsCountedToo) {
+TEST_F(RequesterAckTest, a_copy_that_arrives_after_the_end_is_counted_too) {
   send(2);
   send_again(0);
   arrive(sack(1, 1));
@@ -514,7 +514,7 @@ TEST_F(RequesterAckTest, ACopyThatArrivesAfterTheEndIsCountedToo) {
 }
 
 // [MRC-CNT-3]: a NIC reports no repeated arrivals, but which copy it answers.
-TEST_F(RequesterAckTest, OfANicTheFirstAnswerTellsWhetherACopyWasNeedless) {
+TEST_F(RequesterAckTest, of_a_nic_the_first_answer_tells_whether_a_copy_was_needless) {
   peer_.nic = true;
   send(4);
   for (int32_t psn = 0; psn < 3; ++psn) send_again(psn);
@@ -529,7 +529,7 @@ TEST_F(RequesterAckTest, OfANicTheFirstAnswerTellsWhetherACopyWasNeedless) {
 }
 
 // [MRC-CNT-4]
-TEST_F(RequesterAckTest, NothingIsInFlightWhenEverythingHasArrived) {
+TEST_F(RequesterAckTest, nothing_is_in_flight_when_everything_has_arrived) {
   for (const bool sack_lost : {false, true}) {
     rcvd_units_ = 0;
     send(3);
@@ -545,7 +545,7 @@ TEST_F(RequesterAckTest, NothingIsInFlightWhenEverythingHasArrived) {
 }
 
 // [MRC-NACK-1]
-TEST_F(RequesterAckTest, ANackOfAPacketThatIsLostAlreadyCountsOnce) {
+TEST_F(RequesterAckTest, a_nack_of_a_packet_that_is_lost_already_counts_once) {
   send(3);
   const int64_t before = endpoint_->qp_status(qp_).inflight;
   arrive(nack(1, wire::NackReason::kTrimmed));
@@ -557,7 +557,7 @@ TEST_F(RequesterAckTest, ANackOfAPacketThatIsLostAlreadyCountsOnce) {
 }
 
 // [MRC-NACK-1]: the copy that a switch trimmed was not the only one.
-TEST_F(RequesterAckTest, ANackOfAPacketThatHasArrivedIsNoLoss) {
+TEST_F(RequesterAckTest, a_nack_of_a_packet_that_has_arrived_is_no_loss) {
   send(3);
   arrive(sack(-1, 1, 0b10));
   arrive(nack(1, wire::NackReason::kTrimmed));

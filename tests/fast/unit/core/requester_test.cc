@@ -10,7 +10,7 @@ namespace {
 class RequesterTest : public LoneEndpoint {};
 
 // [MRC-REQ-1] [MRC-RETH-1] [MRC-RETH-2] [MRC-METH-1] [MRC-BTH-7] [MRC-BTH-8] [MRC-TSETH-1] [MRC-PSN-1]
-TEST_F(RequesterTest, EveryPacketCanBePlacedAlone) {
+TEST_F(RequesterTest, every_packet_can_be_placed_alone) {
   attr_.pkey = 0x7FFF;
   start();
   ASSERT_EQ(post(1, 1000), PostResult::kOk);
@@ -35,7 +35,7 @@ TEST_F(RequesterTest, EveryPacketCanBePlacedAlone) {
 }
 
 // [MRC-TSETH-1] [MRC-TSETH-3] [MRC-CHOICE-Q13]
-TEST_F(RequesterTest, TimestampsAreOfOurOwnTickOrAbsent) {
+TEST_F(RequesterTest, timestamps_are_of_our_own_tick_or_absent) {
   start();
   post(1, 8);
   drain();
@@ -51,7 +51,7 @@ TEST_F(RequesterTest, TimestampsAreOfOurOwnTickOrAbsent) {
 }
 
 // [MRC-REQ-3]: one EV and one size per burst; the shorter packet ends it.
-TEST_F(RequesterTest, AShorterPacketEndsTheBurst) {
+TEST_F(RequesterTest, a_shorter_packet_ends_the_burst) {
   start();
   post(1, 300);
   post(2, 10);
@@ -66,7 +66,7 @@ TEST_F(RequesterTest, AShorterPacketEndsTheBurst) {
   EXPECT_EQ(out[0]->flow.src_port, config_.evs[out[0]->ev].value);
 }
 
-TEST_F(RequesterTest, BurstsEndAtTheirSegmentsAndBytes) {
+TEST_F(RequesterTest, bursts_end_at_their_segments_and_bytes) {
   config_.max_segments = 3;
   start();
   post(1, 256 * 7);
@@ -85,7 +85,7 @@ TEST_F(RequesterTest, BurstsEndAtTheirSegmentsAndBytes) {
 }
 
 // [MRC-REQ-2] [MRC-CHOICE-Q6]: one short of the end; [MRC-REQ-4]: the last one asks.
-TEST_F(RequesterTest, StopsOneShortOfTheWindowAndAsks) {
+TEST_F(RequesterTest, stops_one_short_of_the_window_and_asks) {
   attr_.mpr = 1;
   start();
   post(1, 256 * 200);
@@ -100,7 +100,7 @@ TEST_F(RequesterTest, StopsOneShortOfTheWindowAndAsks) {
 }
 
 // [MRC-NSCC-11] [MRC-NSCC-CHOICE-8]: window + nothing more, and one packet always.
-TEST_F(RequesterTest, StaysInsideTheCongestionWindow) {
+TEST_F(RequesterTest, stays_inside_the_congestion_window) {
   config_.congestion.set("max_cwnd", 20000);
   start();
   post(1, 256 * 200);
@@ -112,7 +112,7 @@ TEST_F(RequesterTest, StaysInsideTheCongestionWindow) {
 }
 
 // [MRC-NSCC-CHOICE-10]: one window over all planes, from the line rate of all planes together.
-TEST_F(RequesterTest, TheWindowIsThatOfAllPlanesTogether) {
+TEST_F(RequesterTest, the_window_is_that_of_all_planes_together) {
   config_.congestion.line_rate_bps = 200e9;
   config_.congestion.base_rtt = Duration::microseconds(8);
   for (bool second_plane : {true, false}) {
@@ -122,7 +122,7 @@ TEST_F(RequesterTest, TheWindowIsThatOfAllPlanesTogether) {
   }
 }
 
-TEST_F(RequesterTest, WithoutCongestionControlOnlyThePsnWindowCounts) {
+TEST_F(RequesterTest, without_congestion_control_only_the_psn_window_counts) {
   config_.congestion.set("max_cwnd", 20000);
   attr_.congestion = congestion_of("none");
   attr_.mpr = 2;
@@ -133,7 +133,7 @@ TEST_F(RequesterTest, WithoutCongestionControlOnlyThePsnWindowCounts) {
 }
 
 // [MRC-WIMM-3] [MRC-METH-2] [MRC-IMM-1] [MRC-CHOICE-Q10]
-TEST_F(RequesterTest, HoldsTheWriteImmThatIsTooMany) {
+TEST_F(RequesterTest, holds_the_write_imm_that_is_too_many) {
   attr_.max_wimm = 2;
   start();
   for (uint64_t i = 0; i < 4; ++i) ASSERT_EQ(post(i, 8, SendOp::kWriteImm), PostResult::kOk);
@@ -149,7 +149,7 @@ TEST_F(RequesterTest, HoldsTheWriteImmThatIsTooMany) {
 }
 
 // [MRC-REQ-8]
-TEST_F(RequesterTest, ABadLocalKeyWaitsForItsTurn) {
+TEST_F(RequesterTest, a_bad_local_key_waits_for_its_turn) {
   start();
   post(1, 8);
   post(2, 8, SendOp::kWrite, true, nullptr, Key(key_.value() + 1));
@@ -168,7 +168,7 @@ TEST_F(RequesterTest, ABadLocalKeyWaitsForItsTurn) {
 }
 
 // [MRC-REQ-9]
-TEST_F(RequesterTest, AFenceHoldsUpNothing) {
+TEST_F(RequesterTest, a_fence_holds_up_nothing) {
   start();
   post(1, 8);
   fence_ = true;
@@ -178,7 +178,7 @@ TEST_F(RequesterTest, AFenceHoldsUpNothing) {
 }
 
 // [MRC-REQ-10] [MRC-DSCP-1] [MRC-CHOICE-Q28]
-TEST_F(RequesterTest, CodePointsOfData) {
+TEST_F(RequesterTest, code_points_of_data) {
   config_.dscp = {1, 5, 9, 13, 17, 41};
   start();
   post(1, 8);
@@ -202,7 +202,7 @@ TEST_F(RequesterTest, CodePointsOfData) {
 }
 
 // [MRC-REQ-2]: lost packets go before new ones, on an EV chosen afresh; [MRC-BTH-4]: rtx is theirs alone.
-TEST_F(RequesterTest, LostPacketsGoFirst) {
+TEST_F(RequesterTest, lost_packets_go_first) {
   attr_.mpr = 1;
   start();
   post(1, 256 * 200);
@@ -220,7 +220,7 @@ TEST_F(RequesterTest, LostPacketsGoFirst) {
 }
 
 // [MRC-NSCC-32]: whatever the windows of congestion control are, the receiver's queues hold all that is in flight.
-TEST_F(RequesterTest, QpsShareTheRoomOfThePeersReceiveQueues) {
+TEST_F(RequesterTest, qps_share_the_room_of_the_peers_receive_queues) {
   constexpr uint32_t kMtu = 1024, kMessage = 1 << 20;
   attr_.path_mtu = kMtu;
   for (const uint32_t qps : {1u, 2u, 3u, 4u, 5u, 64u}) {
@@ -266,7 +266,7 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, SharedWindowTest, testing::Values("nscc", "
                          [](const auto& i) { return std::string(i.param); });
 
 // Each alone may fill the path; together they would fill the receiver's queues many times over.
-TEST_P(SharedWindowTest, OfQpsThatBeginTogetherIsSharedWhereTheRateIsMeasured) {
+TEST_P(SharedWindowTest, of_qps_that_begin_together_is_shared_where_the_rate_is_measured) {
   constexpr uint32_t kQps = 8, kMessage = 1 << 20;
   attr_.path_mtu = 1024;
   size_t alone = 0;
@@ -295,7 +295,7 @@ TEST_P(SharedWindowTest, OfQpsThatBeginTogetherIsSharedWhereTheRateIsMeasured) {
 }
 
 // Of those that have something under way.
-TEST_P(SharedWindowTest, IsThatOfOneQpThatBeginsAlone) {
+TEST_P(SharedWindowTest, is_that_of_one_qp_that_begins_alone) {
   start();
   const int64_t whole = window(qp_);
   send(qp_);
@@ -308,7 +308,7 @@ TEST_P(SharedWindowTest, IsThatOfOneQpThatBeginsAlone) {
 }
 
 // The share is a power of two: three have one of four, and so has the fourth, but not the fifth.
-TEST_P(SharedWindowTest, ChangesByPowersOfTwo) {
+TEST_P(SharedWindowTest, changes_by_powers_of_two) {
   start();
   const int64_t whole = window(qp_);
   send(qp_);

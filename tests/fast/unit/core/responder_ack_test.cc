@@ -18,7 +18,7 @@ class ResponderAckTest : public LoneEndpoint {
 };
 
 // [MRC-SACK-5] [MRC-CHOICE-Q16]
-TEST_F(ResponderAckTest, CoalescedAnswersLeaveWithTheirTimer) {
+TEST_F(ResponderAckTest, coalesced_answers_leave_with_their_timer) {
   start();
   take(write_packet(0));
   pass(config_.ack_delay - Duration::nanoseconds(1));
@@ -28,7 +28,7 @@ TEST_F(ResponderAckTest, CoalescedAnswersLeaveWithTheirTimer) {
   EXPECT_EQ(sent(wire::Opcode::kAck).size(), 1u);
 }
 
-TEST_F(ResponderAckTest, EnoughBytesAreAnsweredAtOnceEachPacketForAtLeast1024) {
+TEST_F(ResponderAckTest, enough_bytes_are_answered_at_once_each_packet_for_at_least_1024) {
   config_.sack_bytes = 4 * 1024;
   start();
   for (int32_t k = 0; k < 3; ++k) take(write_packet(k));
@@ -37,7 +37,7 @@ TEST_F(ResponderAckTest, EnoughBytesAreAnsweredAtOnceEachPacketForAtLeast1024) {
   EXPECT_EQ(sacks().size(), 1u);
 }
 
-TEST_F(ResponderAckTest, FourThingsAreAnsweredAtOnce) {
+TEST_F(ResponderAckTest, four_things_are_answered_at_once) {
   start();
   wire::Packet p = write_packet(0);
   p.bth.ack_req = true;  // [MRC-BTH-4] [MRC-CHOICE-Q15]
@@ -57,7 +57,7 @@ TEST_F(ResponderAckTest, FourThingsAreAnsweredAtOnce) {
 }
 
 // [MRC-SACK-1] [MRC-SACK-2] [MRC-SACK-3] [MRC-SACK-6] [MRC-SACK-7] [MRC-CHOICE-Q4] [MRC-CHOICE-Q8]
-TEST_F(ResponderAckTest, FieldsOfASackForAPacketBehindAGap) {
+TEST_F(ResponderAckTest, fields_of_a_sack_for_a_packet_behind_a_gap) {
   start();
   wire::Packet p = write_packet(5);
   p.bth.ack_req = true;
@@ -84,7 +84,7 @@ TEST_F(ResponderAckTest, FieldsOfASackForAPacketBehindAGap) {
 }
 
 // [MRC-SACK-11]
-TEST_F(ResponderAckTest, APacketThatHadArrivedBeforeIsReportedAsSuch) {
+TEST_F(ResponderAckTest, a_packet_that_had_arrived_before_is_reported_as_such) {
   start();
   arrive(write_packet(0));
   arrive(write_packet(1));
@@ -121,7 +121,7 @@ TEST_F(ResponderAckTest, APacketThatHadArrivedBeforeIsReportedAsSuch) {
 }
 
 // [MRC-SACK-11] Bursts of one packet: more copies arrive than reports of them leave.
-TEST_F(ResponderAckTest, AcksDoNotWaitForReportsOfCopies) {
+TEST_F(ResponderAckTest, acks_do_not_wait_for_reports_of_copies) {
   config_.max_segments = 1;
   start();
   take(write_packet(0));
@@ -138,7 +138,7 @@ TEST_F(ResponderAckTest, AcksDoNotWaitForReportsOfCopies) {
 }
 
 // [MRC-SACK-11]
-TEST_F(ResponderAckTest, NothingOfOursIsSentToANic) {
+TEST_F(ResponderAckTest, nothing_of_ours_is_sent_to_a_nic) {
   peer_.nic = true;
   start();
   take(write_packet(0));
@@ -149,7 +149,7 @@ TEST_F(ResponderAckTest, NothingOfOursIsSentToANic) {
 }
 
 // [MRC-SACK-8]
-TEST_F(ResponderAckTest, TheWindowIsToldOnlyWhenDynamicMprWasAgreed) {
+TEST_F(ResponderAckTest, the_window_is_told_only_when_dynamic_mpr_was_agreed) {
   attr_.mpr_dest = 7;
   for (bool dynamic : {false, true}) {
     sent_.clear();
@@ -162,7 +162,7 @@ TEST_F(ResponderAckTest, TheWindowIsToldOnlyWhenDynamicMprWasAgreed) {
 }
 
 // [MRC-SACK-9] [MRC-CC-2]
-TEST_F(ResponderAckTest, TheReceiverPenaltyIsInEverySackUntilChanged) {
+TEST_F(ResponderAckTest, the_receiver_penalty_is_in_every_sack_until_changed) {
   start();
   endpoint_->set_receiver_penalty(127, false);
   for (int32_t k = 0; k < 3; ++k) {
@@ -175,7 +175,7 @@ TEST_F(ResponderAckTest, TheReceiverPenaltyIsInEverySackUntilChanged) {
 }
 
 // [MRC-CC-3] [MRC-UDP-3] [MRC-CHOICE-Q11] [MRC-NSCC-1]
-TEST_F(ResponderAckTest, RcvdBytesCountNominalSizesOfNewPackets) {
+TEST_F(ResponderAckTest, rcvd_bytes_count_nominal_sizes_of_new_packets) {
   start();
   take(write_packet(0, 200));
   take(write_packet(0, 200));
@@ -187,7 +187,7 @@ TEST_F(ResponderAckTest, RcvdBytesCountNominalSizesOfNewPackets) {
 }
 
 // [MRC-CC-4] [MRC-CHOICE-Q12] [MRC-CHOICE-Q14]
-TEST_F(ResponderAckTest, TheReflectedTimestampHasTheResidenceTimeAdded) {
+TEST_F(ResponderAckTest, the_reflected_timestamp_has_the_residence_time_added) {
   config_.ack_delay = Duration::nanoseconds(128 * 50);
   start();
   wire::Packet p = write_packet(0);
@@ -217,7 +217,7 @@ TEST_F(ResponderAckTest, pending_answers_leave_as_one_burst_with_the_ack_last) {
 }
 
 // [MRC-SACK-10]: a SACK may be lost, and the next one repeats its content as far as its bitmap reaches.
-TEST_F(ResponderAckTest, ABitmapReachesBackOverWhatWasReportedBefore) {
+TEST_F(ResponderAckTest, a_bitmap_reaches_back_over_what_was_reported_before) {
   start();
   for (int32_t k = 1; k <= 40; ++k) {
     take(write_packet(k));
@@ -233,7 +233,7 @@ TEST_F(ResponderAckTest, ABitmapReachesBackOverWhatWasReportedBefore) {
 }
 
 // [MRC-SACK-10]: what lies further back is repeated once.
-TEST_F(ResponderAckTest, AStretchOutOfReachIsReportedOnceMore) {
+TEST_F(ResponderAckTest, a_stretch_out_of_reach_is_reported_once_more) {
   attr_.mpr_dest = 4;
   start();
   const auto reports = [&](int32_t k) {
@@ -256,7 +256,7 @@ TEST_F(ResponderAckTest, AStretchOutOfReachIsReportedOnceMore) {
 }
 
 // [MRC-ACK-3]
-TEST_F(ResponderAckTest, AnAckRidesBehindDataExceptWhereSwitchesTrim) {
+TEST_F(ResponderAckTest, an_ack_rides_behind_data_except_where_switches_trim) {
   for (bool trimming : {false, true}) {
     sent_.clear();
     bursts_ = 0;
@@ -273,7 +273,7 @@ TEST_F(ResponderAckTest, AnAckRidesBehindDataExceptWhereSwitchesTrim) {
 }
 
 // [MRC-ACK-3]
-TEST_F(ResponderAckTest, InAConversationAcksAreLeftOutUntilThePeerIsSilent) {
+TEST_F(ResponderAckTest, in_a_conversation_acks_are_left_out_until_the_peer_is_silent) {
   start();
   int32_t k = 0;
   const auto exchange = [&] {
@@ -302,7 +302,7 @@ TEST_F(ResponderAckTest, InAConversationAcksAreLeftOutUntilThePeerIsSilent) {
 }
 
 // [MRC-ACK-3]: a sender that needs an ACK requests it.
-TEST_F(ResponderAckTest, AnAckThatIsAskedForIsNotLeftOut) {
+TEST_F(ResponderAckTest, an_ack_that_is_asked_for_is_not_left_out) {
   start();
   for (int32_t k = 0; k < 30; ++k) {
     wire::Packet p = write_packet(k);
@@ -317,7 +317,7 @@ TEST_F(ResponderAckTest, AnAckThatIsAskedForIsNotLeftOut) {
 }
 
 // [MRC-PROBE-3] [MRC-PROBE-4]
-TEST_F(ResponderAckTest, TheAnswerOfAProbeIsCompleteAndEndsWithIt) {
+TEST_F(ResponderAckTest, the_answer_of_a_probe_is_complete_and_ends_with_it) {
   attr_.mpr_dest = 4;
   start();
   for (int32_t k : {0, 100, 300}) take(write_packet(k));
@@ -341,7 +341,7 @@ TEST_F(ResponderAckTest, TheAnswerOfAProbeIsCompleteAndEndsWithIt) {
 }
 
 // [MRC-PROBE-5] As after a pause of this host: the other answers would contain nothing more.
-TEST_F(ResponderAckTest, OfProbesThatAreReadTogetherTheLastIsAnswered) {
+TEST_F(ResponderAckTest, of_probes_that_are_read_together_the_last_is_answered) {
   start();
   arrive(probe(1));
   receive(probe(2), inbound(1), 1);
@@ -351,7 +351,7 @@ TEST_F(ResponderAckTest, OfProbesThatAreReadTogetherTheLastIsAnswered) {
 }
 
 // [MRC-NACK-1] [MRC-NACK-3] [MRC-NACK-4] [MRC-CHOICE-Q24] [MRC-CHOICE-Q30]
-TEST_F(ResponderAckTest, TrimmedPacketsAreNackedUntilTheyHaveArrived) {
+TEST_F(ResponderAckTest, trimmed_packets_are_nacked_until_they_have_arrived) {
   start();
   wire::Packet p = write_packet(2);
   p.bth.ts = true;

@@ -48,7 +48,7 @@ class ResponderForgedTest : public LoneEndpoint {
 };
 
 // [MRC-SEC-2]
-TEST_F(ResponderForgedTest, APacketInTheMidstOfAMessageTakesNoPsn) {
+TEST_F(ResponderForgedTest, a_packet_in_the_midst_of_a_message_takes_no_psn) {
   start();
   arrive(part(0, 0, 4, 0));
   for (uint16_t msn : {0, 1, 2, 3, 65535}) arrive(nothing(1, msn));
@@ -62,7 +62,7 @@ TEST_F(ResponderForgedTest, APacketInTheMidstOfAMessageTakesNoPsn) {
 }
 
 // [MRC-SEC-2] A malformed packet at the next PSN is the peer's mistake only if nothing of its message is known.
-TEST_F(ResponderForgedTest, AMalformedPacketOfAKnownMessageIsDropped) {
+TEST_F(ResponderForgedTest, a_malformed_packet_of_a_known_message_is_dropped) {
   start();
   arrive(part(0, 0, 2, 1));
   wire::Packet bad = part(0, 0, 2, 0);
@@ -75,7 +75,7 @@ TEST_F(ResponderForgedTest, AMalformedPacketOfAKnownMessageIsDropped) {
 }
 
 // [MRC-SEC-3]
-TEST_F(ResponderForgedTest, AGenuinePacketThatFindsItsPsnTakenFailsTheQp) {
+TEST_F(ResponderForgedTest, a_genuine_packet_that_finds_its_psn_taken_fails_the_qp) {
   for (int32_t at : {0, 1, 2}) {
     start();
     events_.clear();
@@ -86,7 +86,7 @@ TEST_F(ResponderForgedTest, AGenuinePacketThatFindsItsPsnTakenFailsTheQp) {
 }
 
 // In turn, acknowledged, and the peer's own packet comes later.
-TEST_F(ResponderForgedTest, AnAcknowledgedForgeryIsFoundWhenTheGenuinePacketComes) {
+TEST_F(ResponderForgedTest, an_acknowledged_forgery_is_found_when_the_genuine_packet_comes) {
   start();
   arrive(write_packet(0));
   arrive(nothing(1, 1));
@@ -99,7 +99,7 @@ TEST_F(ResponderForgedTest, AnAcknowledgedForgeryIsFoundWhenTheGenuinePacketCome
 }
 
 // The genuine one needs no key either: a signal of zero bytes, as libraries send them.
-TEST_F(ResponderForgedTest, SignalsOfZeroBytesAreComparedByTheirImmediate) {
+TEST_F(ResponderForgedTest, signals_of_zero_bytes_are_compared_by_their_immediate) {
   start();
   for (int i = 0; i < 4; ++i) endpoint_->post_recv(now_, qp_, static_cast<uint64_t>(i));
   wire::Packet forged = imm_packet(0, 0);
@@ -112,7 +112,7 @@ TEST_F(ResponderForgedTest, SignalsOfZeroBytesAreComparedByTheirImmediate) {
   expect_contradiction();
 }
 
-TEST_F(ResponderForgedTest, TheFirstPacketOfAllMayNotBeTakenByTheOtherStart) {
+TEST_F(ResponderForgedTest, the_first_packet_of_all_may_not_be_taken_by_the_other_start) {
   for (uint16_t start_msn : {0, 1}) {
     start();
     events_.clear();
@@ -123,7 +123,7 @@ TEST_F(ResponderForgedTest, TheFirstPacketOfAllMayNotBeTakenByTheOtherStart) {
 }
 
 // [MRC-SEC-6]
-TEST_F(ResponderForgedTest, WritesToTheMailboxAreComparedByTheirBytes) {
+TEST_F(ResponderForgedTest, writes_to_the_mailbox_are_compared_by_their_bytes) {
   std::vector<uint8_t> box(1024);
   auto to_box = [&](int32_t k, uint8_t fill) {
     wire::Packet p = write_packet(k, 256);
@@ -149,7 +149,7 @@ TEST_F(ResponderForgedTest, WritesToTheMailboxAreComparedByTheirBytes) {
 }
 
 // [MRC-SEC-2]: a packet without a key never outweighs one proven by a key.
-TEST_F(ResponderForgedTest, AForgedDuplicateDoesNotFailTheQp) {
+TEST_F(ResponderForgedTest, a_forged_duplicate_does_not_fail_the_qp) {
   start();
   arrive(write_packet(0));
   arrive(write_packet(2, 64, 128));
@@ -170,7 +170,7 @@ TEST_F(ResponderForgedTest, AForgedDuplicateDoesNotFailTheQp) {
 }
 
 // [MRC-SEC-4]
-TEST_F(ResponderForgedTest, AWrongKeyFailsTheQpOnlyFromTheNextMessage) {
+TEST_F(ResponderForgedTest, a_wrong_key_fails_the_qp_only_from_the_next_message) {
   start();
   arrive(part(0, 0, 4, 0));
   auto wrong = [&](int32_t k, uint16_t msn) {
@@ -189,7 +189,7 @@ TEST_F(ResponderForgedTest, AWrongKeyFailsTheQpOnlyFromTheNextMessage) {
   EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
 }
 
-TEST_F(ResponderForgedTest, AFormThatThePathMtuForbidsIsReportedInTurnOnly) {
+TEST_F(ResponderForgedTest, a_form_that_the_path_mtu_forbids_is_reported_in_turn_only) {
   start();
   for (int32_t k : {1, 2}) {
     wire::Packet p = write_packet(k, 100);
@@ -211,7 +211,7 @@ TEST_F(ResponderForgedTest, AFormThatThePathMtuForbidsIsReportedInTurnOnly) {
 }
 
 // [MRC-METH-2]
-TEST_F(ResponderForgedTest, ImmediatesAreDeliveredInTheOrderOfTheirNumbers) {
+TEST_F(ResponderForgedTest, immediates_are_delivered_in_the_order_of_their_numbers) {
   start();
   for (int i = 0; i < 4; ++i) endpoint_->post_recv(now_, qp_, static_cast<uint64_t>(i));
   arrive(imm_packet(0, 0));
@@ -222,7 +222,7 @@ TEST_F(ResponderForgedTest, ImmediatesAreDeliveredInTheOrderOfTheirNumbers) {
 }
 
 // Trimmed packets carry no RETH: nothing to compare, and nothing that they could take.
-TEST_F(ResponderForgedTest, TrimmedPacketsAreNotCompared) {
+TEST_F(ResponderForgedTest, trimmed_packets_are_not_compared) {
   start();
   arrive(write_packet(0));
   wire::Packet p = write_packet(1);
@@ -234,7 +234,7 @@ TEST_F(ResponderForgedTest, TrimmedPacketsAreNotCompared) {
 }
 
 // The paths of answers follow the peer's packets.
-TEST_F(ResponderForgedTest, AMisfitDoesNotChooseThePathOfAnswers) {
+TEST_F(ResponderForgedTest, a_misfit_does_not_choose_the_path_of_answers) {
   start();
   arrive(write_packet(0));
   verdict();

@@ -52,7 +52,7 @@ class ResponderOrderTest : public LoneEndpoint {
   std::vector<std::vector<uint8_t>> memory_at_completion_;
 };
 
-TEST_F(ResponderOrderTest, APayloadWaitsForThePacketsBeforeIt) {
+TEST_F(ResponderOrderTest, a_payload_waits_for_the_packets_before_it) {
   start();
   arrive_with(2, write_packet(2, 64, 200));
   arrive_with(1, write_packet(1, 64, 100));
@@ -68,7 +68,7 @@ TEST_F(ResponderOrderTest, APayloadWaitsForThePacketsBeforeIt) {
 }
 
 // What a program for verbs has written last stays, in whatever order packets arrive.
-TEST_F(ResponderOrderTest, OfWritesToOnePlaceTheLastOneStays) {
+TEST_F(ResponderOrderTest, of_writes_to_one_place_the_last_one_stays) {
   const struct {
     Placement placement;
     uint8_t stays;
@@ -82,7 +82,7 @@ TEST_F(ResponderOrderTest, OfWritesToOnePlaceTheLastOneStays) {
 }
 
 // A program that sees the last byte of a message has all of it.
-TEST_F(ResponderOrderTest, TheEndOfAMessageAppearsAfterTheRest) {
+TEST_F(ResponderOrderTest, the_end_of_a_message_appears_after_the_rest) {
   start();
   arrive_with(7, part(2, 3));
   arrive_with(7, part(0, 3));
@@ -93,7 +93,7 @@ TEST_F(ResponderOrderTest, TheEndOfAMessageAppearsAfterTheRest) {
 }
 
 // Queue pairs of programs for verbs have a mailbox; those of programs for MRC expect packets in any order.
-TEST_F(ResponderOrderTest, ByDefaultAQpWithAMailboxKeepsTheOrder) {
+TEST_F(ResponderOrderTest, by_default_a_qp_with_a_mailbox_keeps_the_order) {
   config_.placement = EndpointConfig().placement;
   start();
   arrive_with(1, write_packet(1));
@@ -110,7 +110,7 @@ TEST_F(ResponderOrderTest, ByDefaultAQpWithAMailboxKeepsTheOrder) {
 }
 
 // Its owner reads it when the message is complete.
-TEST_F(ResponderOrderTest, WritesToTheMailboxDoNotWait) {
+TEST_F(ResponderOrderTest, writes_to_the_mailbox_do_not_wait) {
   start();
   with_mailbox();
   wire::Packet p = imm_packet(1, 1, 64);
@@ -123,7 +123,7 @@ TEST_F(ResponderOrderTest, WritesToTheMailboxDoNotWait) {
 }
 
 // [MRC-RSP-10]
-TEST_F(ResponderOrderTest, ACompletionComesBehindItsPayloadAndAllBefore) {
+TEST_F(ResponderOrderTest, a_completion_comes_behind_its_payload_and_all_before) {
   start();
   for (uint64_t i = 0; i < 2; ++i) endpoint_->post_recv(now_, qp_, i);
   arrive_with(2, imm_packet(2, 1, 64));
@@ -138,7 +138,7 @@ TEST_F(ResponderOrderTest, ACompletionComesBehindItsPayloadAndAllBefore) {
 }
 
 // [MRC-RSP-8]
-TEST_F(ResponderOrderTest, PayloadsBehindAnImmediateThatWaitsForAReceiveWaitToo) {
+TEST_F(ResponderOrderTest, payloads_behind_an_immediate_that_waits_for_a_receive_wait_too) {
   start();
   arrive_with(1, imm_packet(0, 0, 16));
   EXPECT_TRUE(has(1, 0, 16));
@@ -149,7 +149,7 @@ TEST_F(ResponderOrderTest, PayloadsBehindAnImmediateThatWaitsForAReceiveWaitToo)
 }
 
 // [MRC-RSP-4]
-TEST_F(ResponderOrderTest, APayloadThatWaitedIsWrittenOnce) {
+TEST_F(ResponderOrderTest, a_payload_that_waited_is_written_once) {
   start();
   arrive_with(2, write_packet(1));
   arrive_with(3, write_packet(1));  // a duplicate; the first copy counts
@@ -163,7 +163,7 @@ TEST_F(ResponderOrderTest, APayloadThatWaitedIsWrittenOnce) {
 }
 
 // [MRC-RSP-3]
-TEST_F(ResponderOrderTest, AWholeWindowCanWait) {
+TEST_F(ResponderOrderTest, a_whole_window_can_wait) {
   attr_.mpr_dest = 1;
   start();
   for (int32_t k = 127; k > 0; --k)
@@ -176,7 +176,7 @@ TEST_F(ResponderOrderTest, AWholeWindowCanWait) {
 }
 
 // A SACK has reported it, so the peer does not send it again.
-TEST_F(ResponderOrderTest, ARegionThatIsGoneByThenFailsTheQpInItsTurn) {
+TEST_F(ResponderOrderTest, a_region_that_is_gone_by_then_fails_the_qp_in_its_turn) {
   start();
   const Key other = endpoint_->memory().add(memory_.data(), base(), memory_.size(), 3, 1);
   wire::Packet p = write_packet(1, 64, 100);
@@ -195,7 +195,7 @@ TEST_F(ResponderOrderTest, ARegionThatIsGoneByThenFailsTheQpInItsTurn) {
 }
 
 // [MRC-RSP-14]
-TEST_F(ResponderOrderTest, MemoryThatIsGoneByThenFailsTheQpInItsTurn) {
+TEST_F(ResponderOrderTest, memory_that_is_gone_by_then_fails_the_qp_in_its_turn) {
   const harness::NoFaultHandlers none;
   EXPECT_TRUE(environment::install_fault_handlers());
   harness::GoneMemory gone;
@@ -213,7 +213,7 @@ TEST_F(ResponderOrderTest, MemoryThatIsGoneByThenFailsTheQpInItsTurn) {
 }
 
 // [MRC-QP-2] [MRC-QP-3]
-TEST_F(ResponderOrderTest, AnErrorOrAResetForgetsWhatWaited) {
+TEST_F(ResponderOrderTest, an_error_or_a_reset_forgets_what_waited) {
   for (const bool error : {true, false}) {
     start();
     std::fill(memory_.begin(), memory_.end(), uint8_t{0x11});

@@ -26,7 +26,7 @@ class ResponderTest : public LoneEndpoint {
 };
 
 // [MRC-RSP-1] [MRC-PSN-1]
-TEST_F(ResponderTest, PlacesOnArrivalInAnyOrderAcrossTheWrap) {
+TEST_F(ResponderTest, places_on_arrival_in_any_order_across_the_wrap) {
   start();
   for (int32_t k : {4, 1, 3}) {
     arrive(write_packet(k, 64, static_cast<uint64_t>(k) * 100));
@@ -36,7 +36,7 @@ TEST_F(ResponderTest, PlacesOnArrivalInAnyOrderAcrossTheWrap) {
 }
 
 // [MRC-RSP-3] [MRC-PSN-2] [MRC-CHOICE-Q5] [MRC-CHOICE-Q26]
-TEST_F(ResponderTest, TheWindowEndsAtItsLastPsn) {
+TEST_F(ResponderTest, the_window_ends_at_its_last_psn) {
   for (int mpr : {1, 32, 255}) {
     sent_.clear();
     attr_.mpr_dest = static_cast<uint8_t>(mpr);
@@ -54,7 +54,7 @@ TEST_F(ResponderTest, TheWindowEndsAtItsLastPsn) {
   }
 }
 
-TEST_F(ResponderTest, NacksOutOfTheWindowAreLimitedInRate) {
+TEST_F(ResponderTest, nacks_out_of_the_window_are_limited_in_rate) {
   attr_.mpr_dest = 1;
   start();
   arrive(write_packet(128));
@@ -89,7 +89,7 @@ TEST_F(ResponderTest, a_duplicate_is_never_written_again) {
 }
 
 // [MRC-RSP-6] [MRC-WIRE-4]
-TEST_F(ResponderTest, AWriteOfNothingNeedsNoKey) {
+TEST_F(ResponderTest, a_write_of_nothing_needs_no_key) {
   start();
   wire::Packet p = write_packet(0, 0);
   p.req.reth.rkey = Key(0xBAD);
@@ -102,7 +102,7 @@ TEST_F(ResponderTest, AWriteOfNothingNeedsNoKey) {
 }
 
 // [MRC-RSP-7] [MRC-RETH-3] [MRC-SEC-4]
-TEST_F(ResponderTest, AFaultIsReportedInItsTurn) {
+TEST_F(ResponderTest, a_fault_is_reported_in_its_turn) {
   start();
   wire::Packet bad = write_packet(1);
   bad.req.reth.rkey = Key(key_.value() + 1);
@@ -120,7 +120,7 @@ TEST_F(ResponderTest, AFaultIsReportedInItsTurn) {
   EXPECT_EQ(state(), QpState::kError);
 }
 
-TEST_F(ResponderTest, PayloadAndPathMtuMustAgree) {
+TEST_F(ResponderTest, payload_and_path_mtu_must_agree) {
   struct Case {
     wire::Opcode op;
     uint32_t n, dmalen;
@@ -141,7 +141,7 @@ TEST_F(ResponderTest, PayloadAndPathMtuMustAgree) {
 }
 
 // [MRC-RSP-8] [MRC-RSP-9] [MRC-RSP-10]
-TEST_F(ResponderTest, AnImmediateWaitsForItsTurnAndItsReceive) {
+TEST_F(ResponderTest, an_immediate_waits_for_its_turn_and_its_receive) {
   start();
   arrive(imm_packet(1, 1));
   arrive(imm_packet(0, 0, 16));
@@ -160,7 +160,7 @@ TEST_F(ResponderTest, AnImmediateWaitsForItsTurnAndItsReceive) {
 }
 
 // [MRC-WIMM-2] [MRC-CHOICE-Q27]
-TEST_F(ResponderTest, MoreImmediatesThanAgreedAreAnInvalidRequest) {
+TEST_F(ResponderTest, more_immediates_than_agreed_are_an_invalid_request) {
   attr_.max_wimm_dest = 3;
   start();
   for (uint16_t i = 0; i < 3; ++i) arrive(imm_packet(i + 1, static_cast<uint16_t>(i + 1)));
@@ -178,7 +178,7 @@ TEST_F(ResponderTest, MoreImmediatesThanAgreedAreAnInvalidRequest) {
 }
 
 // [MRC-RSP-12]
-TEST_F(ResponderTest, AQpInErrorRepeatsItsVerdict) {
+TEST_F(ResponderTest, a_qp_in_error_repeats_its_verdict) {
   start();
   wire::Packet bad = write_packet(0);
   bad.req.reth.rkey = Key(0);
@@ -190,7 +190,7 @@ TEST_F(ResponderTest, AQpInErrorRepeatsItsVerdict) {
 }
 
 // [MRC-MBX-2]: what the owner of the mailbox answers would end with the QP.
-TEST_F(ResponderTest, ARefusalWaitsForTheAnswersToTheMailbox) {
+TEST_F(ResponderTest, a_refusal_waits_for_the_answers_to_the_mailbox) {
   std::vector<uint8_t> box(1024);
   start();
   endpoint_->modify_qp(now_, qp_, QpState::kReset, attr_);
@@ -220,7 +220,7 @@ TEST_F(ResponderTest, ARefusalWaitsForTheAnswersToTheMailbox) {
   EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
 }
 
-TEST_F(ResponderTest, WithoutAVerdictOfItsOwnItSaysThatNoneWillCome) {
+TEST_F(ResponderTest, without_a_verdict_of_its_own_it_says_that_none_will_come) {
   start();
   arrive(write_packet(0));
   endpoint_->modify_qp(now_, qp_, QpState::kError, attr_);
@@ -234,7 +234,7 @@ TEST_F(ResponderTest, WithoutAVerdictOfItsOwnItSaysThatNoneWillCome) {
   EXPECT_EQ(sent(wire::Opcode::kNack)[0]->p.neth.reason, wire::NackReason::kUnexpEvent);
 }
 
-TEST_F(ResponderTest, AProbeOfAQpInErrorIsAnsweredAndTheRestRefused) {
+TEST_F(ResponderTest, a_probe_of_a_qp_in_error_is_answered_and_the_rest_refused) {
   start();
   arrive(write_packet(0));
   endpoint_->modify_qp(now_, qp_, QpState::kError, attr_);
@@ -247,7 +247,7 @@ TEST_F(ResponderTest, AProbeOfAQpInErrorIsAnsweredAndTheRestRefused) {
 }
 
 // [MRC-RSP-11]
-TEST_F(ResponderTest, ADestroyedQpStillAcknowledgesWhatItHad) {
+TEST_F(ResponderTest, a_destroyed_qp_still_acknowledges_what_it_had) {
   start();
   arrive(write_packet(0));
   arrive(write_packet(1));
@@ -275,7 +275,7 @@ TEST_F(ResponderTest, ADestroyedQpStillAcknowledgesWhatItHad) {
 }
 
 // A verdict is reported when everything before it is complete, in ERROR as in RTS: by a NAK.
-TEST_F(ResponderTest, InErrorAFaultThatItsTurnNeverCameToIsNoVerdict) {
+TEST_F(ResponderTest, in_error_a_fault_that_its_turn_never_came_to_is_no_verdict) {
   start();
   wire::Packet bad = write_packet(1);
   bad.req.reth.rkey = Key(0);
@@ -304,7 +304,7 @@ TEST_F(ResponderTest, in_error_complete_requests_are_acknowledged_before_the_res
 }
 
 // [MRC-QP-3]
-TEST_F(ResponderTest, AResetForgetsImmediatesThatWaited) {
+TEST_F(ResponderTest, a_reset_forgets_immediates_that_waited) {
   attr_.max_wimm_dest = 1;
   start();
   arrive(imm_packet(0, 0));
@@ -318,7 +318,7 @@ TEST_F(ResponderTest, AResetForgetsImmediatesThatWaited) {
 }
 
 // [MRC-RSP-11]
-TEST_F(ResponderTest, AQpDestroyedInErrorStillAcknowledgesWhatItHad) {
+TEST_F(ResponderTest, a_qp_destroyed_in_error_still_acknowledges_what_it_had) {
   start();
   arrive(write_packet(0));
   pass(config_.ack_delay);
@@ -332,7 +332,7 @@ TEST_F(ResponderTest, AQpDestroyedInErrorStillAcknowledgesWhatItHad) {
   EXPECT_EQ(sent(wire::Opcode::kAck)[0]->p.aeth.syndrome, wire::kSyndromeAck);
 }
 
-TEST_F(ResponderTest, AQpDestroyedWithAVerdictStillTellsIt) {
+TEST_F(ResponderTest, a_qp_destroyed_with_a_verdict_still_tells_it) {
   start();
   arrive(write_packet(0));
   wire::Packet bad = write_packet(1);
@@ -352,7 +352,7 @@ TEST_F(ResponderTest, AQpDestroyedWithAVerdictStillTellsIt) {
 }
 
 // [MRC-RSP-1]
-TEST_F(ResponderTest, ARegionOfAnotherProtectionDomainIsShut) {
+TEST_F(ResponderTest, a_region_of_another_protection_domain_is_shut) {
   start();
   wire::Packet p = write_packet(0);
   p.req.reth.rkey = endpoint_->memory().add(memory_.data(), base(), memory_.size(), 3, 2);
@@ -362,7 +362,7 @@ TEST_F(ResponderTest, ARegionOfAnotherProtectionDomainIsShut) {
 }
 
 // [MRC-WIMM-2]: two numbers that share a place.
-TEST_F(ResponderTest, AnImmediateThatWaitsIsNotOverwritten) {
+TEST_F(ResponderTest, an_immediate_that_waits_is_not_overwritten) {
   attr_.max_wimm_dest = 4;
   start();
   receives(8);
@@ -376,7 +376,7 @@ TEST_F(ResponderTest, AnImmediateThatWaitsIsNotOverwritten) {
 }
 
 // [MRC-QP-3]: whether the verdict has left or not.
-TEST_F(ResponderTest, AResetForgetsTheFault) {
+TEST_F(ResponderTest, a_reset_forgets_the_fault) {
   for (bool drained : {true, false}) {
     sent_.clear();
     start();
@@ -398,7 +398,7 @@ TEST_F(ResponderTest, AResetForgetsTheFault) {
 }
 
 // [MRC-QP-3]
-TEST_F(ResponderTest, AResetForgetsTheNumberOfTheLastImmediate) {
+TEST_F(ResponderTest, a_reset_forgets_the_number_of_the_last_immediate) {
   start();
   receives(2);
   arrive(imm_packet(0, 7));
@@ -412,7 +412,7 @@ TEST_F(ResponderTest, AResetForgetsTheNumberOfTheLastImmediate) {
 }
 
 // [MRC-RSP-11] [MRC-RSP-12] [MRC-SEC-9]
-TEST_F(ResponderTest, QpsThatAreGoneAnswerAtALimitedRateAndThePeerAlone) {
+TEST_F(ResponderTest, qps_that_are_gone_answer_at_a_limited_rate_and_the_peer_alone) {
   for (bool destroyed : {false, true}) {
     start();
     arrive(write_packet(0));

@@ -58,7 +58,7 @@ class RetransmissionTimerTest : public testing::Test {
   std::vector<uint64_t> expired_;
 };
 
-TEST_F(RetransmissionTimerTest, TheTimeOfTheTimer) {
+TEST_F(RetransmissionTimerTest, the_time_of_the_timer) {
   EXPECT_FALSE(timer_.armed());
   timer_.arm(rto_time(5), kRto);
   EXPECT_TRUE(timer_.armed());
@@ -69,7 +69,7 @@ TEST_F(RetransmissionTimerTest, TheTimeOfTheTimer) {
   EXPECT_EQ(timer_.deadline(), Instant::never());
 }
 
-TEST_F(RetransmissionTimerTest, TheIntervalIsNoShorterThanFourRoundTrips) {
+TEST_F(RetransmissionTimerTest, the_interval_is_no_shorter_than_four_round_trips) {
   attr_.timeout = 0;  // 1024 ns
   EXPECT_EQ(timer_.interval(attr_, Duration::nanoseconds(256)), Duration::nanoseconds(1024));
   EXPECT_EQ(timer_.interval(attr_, Duration::nanoseconds(257)), Duration::nanoseconds(1028));

@@ -14,7 +14,7 @@ QpAttr attr(uint8_t timeout, uint8_t linear, uint8_t exp) {
   return a;
 }
 
-TEST(RetryBudget, LinearAttemptsThenDoublingOnes) {
+TEST(RetryBudget, linear_attempts_then_doubling_ones) {
   const QpAttr a = attr(4, 2, 3);
   RetryBudget b;
   const Duration first = Duration::nanoseconds(1024 << 4);
@@ -24,7 +24,7 @@ TEST(RetryBudget, LinearAttemptsThenDoublingOnes) {
   }
 }
 
-TEST(RetryBudget, TheIntervalHasAFloorAndAnUpperLimit) {
+TEST(RetryBudget, the_interval_has_a_floor_and_an_upper_limit) {
   RetryBudget b;
   const QpAttr a = attr(4, 0, 24);
   EXPECT_EQ(b.interval(a, Duration::milliseconds(1)), Duration::milliseconds(1));
@@ -32,14 +32,14 @@ TEST(RetryBudget, TheIntervalHasAFloorAndAnUpperLimit) {
   EXPECT_EQ(b.interval(a, Duration()), Duration::nanoseconds(1024ll << 24));
 }
 
-TEST(RetryBudget, IsSpentAfterLinearAndExponentialAttempts) {
+TEST(RetryBudget, is_spent_after_linear_and_exponential_attempts) {
   const QpAttr a = attr(4, 2, 1);
   RetryBudget b;
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(b.charge(a)) << i;
   EXPECT_FALSE(b.charge(a));
 }
 
-TEST(RetryBudget, ProgressRestoresIt) {
+TEST(RetryBudget, progress_restores_it) {
   const QpAttr a = attr(4, 1, 0);
   RetryBudget b;
   EXPECT_TRUE(b.charge(a));
@@ -49,7 +49,7 @@ TEST(RetryBudget, ProgressRestoresIt) {
   EXPECT_FALSE(b.charge(a));
 }
 
-TEST(RetryBudget, TwentyFourEndsAndTwentyFiveDoesNot) {
+TEST(RetryBudget, twenty_four_ends_and_twenty_five_does_not) {
   RetryBudget ends, forever;
   bool spent = false;
   for (int i = 0; i < 100; ++i) {
@@ -59,7 +59,7 @@ TEST(RetryBudget, TwentyFourEndsAndTwentyFiveDoesNot) {
   EXPECT_TRUE(spent);
 }
 
-TEST(RetryBudget, TheWaitOfTheOldestPacket) {
+TEST(RetryBudget, the_wait_of_the_oldest_packet) {
   RetryBudget b;
   const Instant start = Instant::from_ns(5000);
   b.begin_wait(start);
@@ -67,7 +67,7 @@ TEST(RetryBudget, TheWaitOfTheOldestPacket) {
   EXPECT_TRUE(b.waited(start + Duration::nanoseconds(100), Duration::nanoseconds(100)));
 }
 
-TEST(RetryBudget, OnceItIsSpentTheQpHasEnded) {
+TEST(RetryBudget, once_it_is_spent_the_qp_has_ended) {
   const QpAttr a = attr(4, 1, 0);
   RetryBudget b;
   EXPECT_TRUE(b.charge(a));

@@ -34,7 +34,7 @@ class EndpointRxTest : public LoneEndpoint {
 };
 
 // [MRC-WIRE-2]
-TEST_F(EndpointRxTest, CutShort) {
+TEST_F(EndpointRxTest, cut_short) {
   start();
   auto bytes = good(inbound());
   bytes.resize(30);
@@ -43,7 +43,7 @@ TEST_F(EndpointRxTest, CutShort) {
   expect_silence();
 }
 
-TEST_F(EndpointRxTest, WrongIcrcUnlessItIsOff) {
+TEST_F(EndpointRxTest, wrong_icrc_unless_it_is_off) {
   start();
   auto bytes = good(inbound());
   bytes.back() ^= 1;
@@ -59,7 +59,7 @@ TEST_F(EndpointRxTest, WrongIcrcUnlessItIsOff) {
   EXPECT_EQ(counters().drop_icrc, 0u);
 }
 
-TEST_F(EndpointRxTest, UnknownQpn) {
+TEST_F(EndpointRxTest, unknown_qpn) {
   start();
   wire::Packet p = write_packet(0);
   p.bth.dqp = Qpn(kOwnQpn.value() + 0x10000);  // the same place in the table, another number
@@ -68,7 +68,7 @@ TEST_F(EndpointRxTest, UnknownQpn) {
   expect_silence();
 }
 
-TEST_F(EndpointRxTest, AddressThatIsNotThePeers) {
+TEST_F(EndpointRxTest, address_that_is_not_the_peers) {
   start();
   wire::Flow flow = inbound();
   flow.src = IpAddress::v4(10, 0, 0, 3);
@@ -78,7 +78,7 @@ TEST_F(EndpointRxTest, AddressThatIsNotThePeers) {
 }
 
 // While shared memory brings the peer's packets to a plane, those from the network are not the peer's [MRC-LOCAL-8].
-TEST_F(EndpointRxTest, TheNetworkIsNotHeardBesideAPipe) {
+TEST_F(EndpointRxTest, the_network_is_not_heard_beside_a_pipe) {
   start();
   arrive_by(0, write_packet(0));
   EXPECT_EQ(counters().rx_data, 1u) << "no pipe stands";
@@ -112,7 +112,7 @@ TEST_F(EndpointRxTest, a_pipe_of_an_unknown_source_changes_nothing) {
 }
 
 // [MRC-BTH-8]: receivers do not compare the P_Key.
-TEST_F(EndpointRxTest, AnotherPKeyIsTaken) {
+TEST_F(EndpointRxTest, another_p_key_is_taken) {
   start();
   wire::Packet p = write_packet(0);
   p.bth.pkey = 0x1234;
@@ -121,7 +121,7 @@ TEST_F(EndpointRxTest, AnotherPKeyIsTaken) {
 }
 
 // [MRC-QP-4]: not set up yet, no word; in RTR requests are taken, answers are not.
-TEST_F(EndpointRxTest, StatesThatTakePackets) {
+TEST_F(EndpointRxTest, states_that_take_packets) {
   for (auto [last, requests_taken] : {std::pair{QpState::kInit, 0u}, {QpState::kRtr, 1u}, {QpState::kRts, 1u}}) {
     sent_.clear();
     start();
@@ -137,7 +137,7 @@ TEST_F(EndpointRxTest, StatesThatTakePackets) {
   }
 }
 
-TEST_F(EndpointRxTest, ABurstIsTakenApart) {
+TEST_F(EndpointRxTest, a_burst_is_taken_apart) {
   start();
   auto both = good(inbound());
   const auto size = static_cast<uint32_t>(both.size());
@@ -152,7 +152,7 @@ TEST_F(EndpointRxTest, ABurstIsTakenApart) {
   EXPECT_EQ(endpoint_->plane_counters(0_plane).rx_packets, 2u);
 }
 
-TEST_F(EndpointRxTest, BurstsWithoutSizeOrPlaneAreIgnored) {
+TEST_F(EndpointRxTest, bursts_without_size_or_plane_are_ignored) {
   start();
   const auto bytes = good(inbound());
   const auto n = static_cast<uint32_t>(bytes.size());
@@ -162,7 +162,7 @@ TEST_F(EndpointRxTest, BurstsWithoutSizeOrPlaneAreIgnored) {
 }
 
 // [MRC-CHOICE-Q24]: cut packets have an effect only for a known QP, its peer, and PSNs inside the window.
-TEST_F(EndpointRxTest, TrimmedPacketsThatAreNotAnswered) {
+TEST_F(EndpointRxTest, trimmed_packets_that_are_not_answered) {
   attr_.mpr_dest = 1;
   start();
   const auto cut = [&] { return inbound(0, wire::Ecn::kEct0, config_.dscp.trimmed); };
@@ -182,7 +182,7 @@ TEST_F(EndpointRxTest, TrimmedPacketsThatAreNotAnswered) {
   EXPECT_EQ(sent(wire::Opcode::kNack).size(), 1u);
 }
 
-TEST_F(EndpointRxTest, TrimmedPacketsThatCannotBeDecodedAreCounted) {
+TEST_F(EndpointRxTest, trimmed_packets_that_cannot_be_decoded_are_counted) {
   start();
   const std::vector<uint8_t> bytes(8);
   const auto n = static_cast<uint32_t>(bytes.size());
@@ -191,7 +191,7 @@ TEST_F(EndpointRxTest, TrimmedPacketsThatCannotBeDecodedAreCounted) {
   EXPECT_EQ(counters().rx_trimmed, 0u);
 }
 
-TEST_F(EndpointRxTest, CeMarksAreCountedPerPlane) {
+TEST_F(EndpointRxTest, ce_marks_are_counted_per_plane) {
   start();
   receive(write_packet(0), inbound(1, wire::Ecn::kCe), 1);
   EXPECT_EQ(endpoint_->plane_counters(1_plane).ecn_marks, 1u);

@@ -61,14 +61,14 @@ class SackReportTest : public testing::Test {
   bool more_ = false;
 };
 
-TEST_F(SackReportTest, InOrderOneSackNamesTheNewest) {
+TEST_F(SackReportTest, in_order_one_sack_names_the_newest) {
   for (uint64_t k = 0; k < 10; ++k) arrive(k);
   EXPECT_EQ(write(), (Sacks{{9, 8, false}}));
   EXPECT_FALSE(more_);
   EXPECT_TRUE(report_.only_cumulative());
 }
 
-TEST_F(SackReportTest, BytesCountAtLeastAKilobytePerPacketUntilTheyAreReported) {
+TEST_F(SackReportTest, bytes_count_at_least_a_kilobyte_per_packet_until_they_are_reported) {
   report_.on_packet(kFirstReported, 10);
   report_.on_packet(kFirstReported + 1, 2000);
   EXPECT_EQ(report_.unreported_bytes(), 3024u);
@@ -76,14 +76,14 @@ TEST_F(SackReportTest, BytesCountAtLeastAKilobytePerPacketUntilTheyAreReported) 
   EXPECT_EQ(report_.unreported_bytes(), 0u);
 }
 
-TEST_F(SackReportTest, OnePerStretchThatHoldsSomething) {
+TEST_F(SackReportTest, one_per_stretch_that_holds_something) {
   arrive(10);
   arrive(300);
   EXPECT_EQ(write(), (Sacks{{300, 8, false}, {300, 240, false}}));
   EXPECT_FALSE(more_);
 }
 
-TEST_F(SackReportTest, MarkedPacketsAreNamedOneByOne) {
+TEST_F(SackReportTest, marked_packets_are_named_one_by_one) {
   arrive(1, true);
   arrive(2, true);
   arrive(3);
@@ -93,7 +93,7 @@ TEST_F(SackReportTest, MarkedPacketsAreNamedOneByOne) {
 }
 
 // [MRC-SACK-11]
-TEST_F(SackReportTest, PacketsThatArriveAgainAreNamedOneByOneAndOnce) {
+TEST_F(SackReportTest, packets_that_arrive_again_are_named_one_by_one_and_once) {
   for (uint64_t k = 0; k < 4; ++k) arrive(k);
   write();
   arrive_again(1);
@@ -110,7 +110,7 @@ TEST_F(SackReportTest, PacketsThatArriveAgainAreNamedOneByOneAndOnce) {
 }
 
 // [MRC-SACK-10] [MRC-SACK-11]: one packet that arrived again costs one SACK, whatever else is to be repeated.
-TEST_F(SackReportTest, APacketThatArrivesAgainIsNamedByTheSackThatRepeats) {
+TEST_F(SackReportTest, a_packet_that_arrives_again_is_named_by_the_sack_that_repeats) {
   arrive(100);
   EXPECT_EQ(write(), (Sacks{{100, 40, false}}));
   arrive_again(100);
@@ -121,7 +121,7 @@ TEST_F(SackReportTest, APacketThatArrivesAgainIsNamedByTheSackThatRepeats) {
   EXPECT_EQ(write(), (Sacks{{100, 0, false, true}})) << "repeated once";
 }
 
-TEST_F(SackReportTest, SixtyFourPacketsThatArriveAgainAreKept) {
+TEST_F(SackReportTest, sixty_four_packets_that_arrive_again_are_kept) {
   for (uint64_t k = 0; k < 70; ++k) arrive(k);
   write();
   for (uint64_t k = 0; k < 70; ++k) arrive_again(k);
@@ -134,7 +134,7 @@ TEST_F(SackReportTest, SixtyFourPacketsThatArriveAgainAreKept) {
 }
 
 // [MRC-SACK-11]: marks come first, however many packets arrive again.
-TEST_F(SackReportTest, PacketsThatArriveAgainTakeNoPlaceOfMarkedOnes) {
+TEST_F(SackReportTest, packets_that_arrive_again_take_no_place_of_marked_ones) {
   for (uint64_t k = 0; k < 4; ++k) arrive(k);
   write();
   for (uint64_t k = 0; k < 4; ++k) arrive_again(k);
@@ -155,7 +155,7 @@ TEST_F(SackReportTest, sacks_beyond_the_room_follow_in_the_next_burst) {
 }
 
 // [MRC-SACK-10]
-TEST_F(SackReportTest, AStretchFurtherBackIsReportedOnceMore) {
+TEST_F(SackReportTest, a_stretch_further_back_is_reported_once_more) {
   arrive(10);
   EXPECT_EQ(write(), (Sacks{{10, 0, false}}));
   arrive(300);
@@ -164,7 +164,7 @@ TEST_F(SackReportTest, AStretchFurtherBackIsReportedOnceMore) {
   EXPECT_EQ(write(), (Sacks{{301, 240, false}}));
 }
 
-TEST_F(SackReportTest, AProbeHasEverythingReportedAgainAndItsReplyLast) {
+TEST_F(SackReportTest, a_probe_has_everything_reported_again_and_its_reply_last) {
   arrive(10);
   write();
   SackTrigger t;
@@ -178,7 +178,7 @@ TEST_F(SackReportTest, AProbeHasEverythingReportedAgainAndItsReplyLast) {
   EXPECT_TRUE(report_.only_cumulative());
 }
 
-TEST_F(SackReportTest, BasesAreMultiplesOfEightPsns) {
+TEST_F(SackReportTest, bases_are_multiples_of_eight_psns) {
   for (uint32_t psn = 0; psn < 16; ++psn)
     for (uint64_t k = 0; k < 16; ++k) {
       const uint64_t base = SackReport::aligned(kFirstReported + k, Psn(psn));

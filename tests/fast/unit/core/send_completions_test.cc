@@ -14,7 +14,7 @@ Wqe request(uint64_t id, bool signaled) {
   return w;
 }
 
-TEST(SendCompletions, UnsignaledOnesAreFreedByTheNext) {
+TEST(SendCompletions, unsignaled_ones_are_freed_by_the_next) {
   SendCompletions c;
   EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, Qpn(5)));
   EXPECT_FALSE(c.on_finished(request(2, false), WcStatus::kSuccess, Qpn(5)));
@@ -27,7 +27,7 @@ TEST(SendCompletions, UnsignaledOnesAreFreedByTheNext) {
   EXPECT_EQ(c.on_finished(request(4, true), WcStatus::kSuccess, Qpn(5))->slots, 1u);
 }
 
-TEST(SendCompletions, AFailureIsAlwaysReported) {
+TEST(SendCompletions, a_failure_is_always_reported) {
   SendCompletions c;
   EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, Qpn(5)));
   const auto failed = c.on_finished(request(2, false), WcStatus::kFlushed, Qpn(5));
@@ -36,7 +36,7 @@ TEST(SendCompletions, AFailureIsAlwaysReported) {
   EXPECT_EQ(failed->slots, 2u);
 }
 
-TEST(SendCompletions, AResetForgetsWhatWasNotReported) {
+TEST(SendCompletions, a_reset_forgets_what_was_not_reported) {
   SendCompletions c;
   EXPECT_FALSE(c.on_finished(request(1, false), WcStatus::kSuccess, Qpn(5)));
   c.on_undelivered();
@@ -46,7 +46,7 @@ TEST(SendCompletions, AResetForgetsWhatWasNotReported) {
   EXPECT_EQ(c.on_finished(request(2, true), WcStatus::kSuccess, Qpn(5))->slots, 1u);
 }
 
-TEST(SendCompletions, AfterALostOneTheQpHasEnded) {
+TEST(SendCompletions, after_a_lost_one_the_qp_has_ended) {
   SendCompletions c;
   c.check(false);
   c.on_undelivered();

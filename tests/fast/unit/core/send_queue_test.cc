@@ -56,7 +56,7 @@ class SendQueueTest : public testing::Test {
   std::array<iovec, 8> iov_;
 };
 
-TEST_F(SendQueueTest, PacketsByMtu) {
+TEST_F(SendQueueTest, packets_by_mtu) {
   for (auto [length, packets] : {std::pair{0u, 1u}, {1u, 1u}, {kMtu, 1u}, {kMtu + 1, 2u}, {4096u, 16u}}) {
     q_.reset();
     ASSERT_EQ(post_bytes(length), PostResult::kOk);
@@ -65,7 +65,7 @@ TEST_F(SendQueueTest, PacketsByMtu) {
   }
 }
 
-TEST_F(SendQueueTest, FullAtItsLimitEvenWhenTheRingHasMore) {
+TEST_F(SendQueueTest, full_at_its_limit_even_when_the_ring_has_more) {
   SendQueue odd;
   odd.init({3, 1, 1, 0});
   SendWr wr;
@@ -76,7 +76,7 @@ TEST_F(SendQueueTest, FullAtItsLimitEvenWhenTheRingHasMore) {
   EXPECT_EQ(odd.size(), 3u);
 }
 
-TEST_F(SendQueueTest, RefusesWhatIsTooMuch) {
+TEST_F(SendQueueTest, refuses_what_is_too_much) {
   const Sge one{base(), 1, key_};
   EXPECT_EQ(post({one, one, one}), PostResult::kOk);
   EXPECT_EQ(post({one, one, one, one}), PostResult::kTooManySges);
@@ -88,7 +88,7 @@ TEST_F(SendQueueTest, RefusesWhatIsTooMuch) {
 }
 
 // [MRC-METH-1] [MRC-METH-2]
-TEST_F(SendQueueTest, NumbersMessagesAndImmediates) {
+TEST_F(SendQueueTest, numbers_messages_and_immediates) {
   post_bytes(300);
   post_bytes(10, true);
   post_bytes(10);
@@ -107,7 +107,7 @@ TEST_F(SendQueueTest, NumbersMessagesAndImmediates) {
   EXPECT_TRUE(q_.empty());
 }
 
-TEST_F(SendQueueTest, FindsTheRequestOfAPacketWhateverTheHint) {
+TEST_F(SendQueueTest, finds_the_request_of_a_packet_whatever_the_hint) {
   post_bytes(300);  // 0, 1
   post_bytes(0);    // 2
   post_bytes(800);  // 3 .. 6
@@ -124,7 +124,7 @@ TEST_F(SendQueueTest, FindsTheRequestOfAPacketWhateverTheHint) {
   EXPECT_EQ(q_.find(2, &stale).wr_id, 1u);
 }
 
-TEST_F(SendQueueTest, GathersAcrossElementsAndSkipsEmptyOnes) {
+TEST_F(SendQueueTest, gathers_across_elements_and_skips_empty_ones) {
   const uint64_t nowhere = 0xDEAD;
   post({{base() + 10, 5, key_}, {nowhere, 0, Key(12345)}, {base() + 100, 300, key_}});
   const Wqe& w = q_.front();
@@ -138,7 +138,7 @@ TEST_F(SendQueueTest, GathersAcrossElementsAndSkipsEmptyOnes) {
   EXPECT_EQ(count(w, 305, 0), 0);
 }
 
-TEST_F(SendQueueTest, InlineDataIsTakenAtOnceWithoutKeys) {
+TEST_F(SendQueueTest, inline_data_is_taken_at_once_without_keys) {
   post({{base(), 3, Key()}, {base() + 50, 4, Key()}}, false, true);
   std::vector<uint8_t> want(bytes_.begin(), bytes_.begin() + 3);
   want.insert(want.end(), bytes_.begin() + 50, bytes_.begin() + 54);
@@ -147,7 +147,7 @@ TEST_F(SendQueueTest, InlineDataIsTakenAtOnceWithoutKeys) {
 }
 
 // With several elements, inline bytes, and the oldest in the middle of the ring.
-TEST_F(SendQueueTest, KeepsRequestsWhenItGrows) {
+TEST_F(SendQueueTest, keeps_requests_when_it_grows) {
   SendQueue q;
   q.init({100, 1, 3, 8});
   SendWr wr;
@@ -177,7 +177,7 @@ TEST_F(SendQueueTest, KeepsRequestsWhenItGrows) {
   }
 }
 
-TEST_F(SendQueueTest, BadKeysAndRangesAreFoundWhenGathering) {
+TEST_F(SendQueueTest, bad_keys_and_ranges_are_found_when_gathering) {
   EXPECT_EQ(post({{base(), 10, Key(key_.value() + 1)}}), PostResult::kOk);
   EXPECT_EQ(count(q_.front(), 0, 10), -1);
   q_.pop_front();
@@ -192,7 +192,7 @@ TEST_F(SendQueueTest, BadKeysAndRangesAreFoundWhenGathering) {
   EXPECT_EQ(count(q_.front(), 0, 10), -1);
 }
 
-TEST_F(SendQueueTest, NoRoomIsNoSuccess) {
+TEST_F(SendQueueTest, no_room_is_no_success) {
   post({{base(), 5, key_}, {base() + 10, 5, key_}});
   EXPECT_EQ(count(q_.front(), 0, 10, 2), 2);
   EXPECT_EQ(count(q_.front(), 0, 10, 1), -1);

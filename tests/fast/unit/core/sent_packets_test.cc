@@ -38,7 +38,7 @@ TEST_F(SentPacketsTest, sent_packets_are_in_flight) {
   EXPECT_FALSE(sent_.outstanding(-1));
 }
 
-TEST_F(SentPacketsTest, TheOldestMovesOverWhatHasArrived) {
+TEST_F(SentPacketsTest, the_oldest_moves_over_what_has_arrived) {
   send(4);
   arrive({1, 2});
   EXPECT_EQ(sent_.una(), 0u);
@@ -77,7 +77,7 @@ TEST_F(SentPacketsTest, records_with_packets_in_flight_serve_another_queue_pair)
   EXPECT_EQ(sent_.next_in_flight(1, 5), 5u);
 }
 
-TEST_F(SentPacketsTest, AnArrivalTellsWhatThePacketWasTakenFor) {
+TEST_F(SentPacketsTest, an_arrival_tells_what_the_packet_was_taken_for) {
   send(2);
   sent_.on_lost(0, TraceTrigger::kOvertaken);
   EXPECT_EQ(sent_.on_arrived(0), SentPackets::Arrival::kLost);
@@ -87,7 +87,7 @@ TEST_F(SentPacketsTest, AnArrivalTellsWhatThePacketWasTakenFor) {
   EXPECT_EQ(sent_.in_flight(), 0u);
 }
 
-TEST_F(SentPacketsTest, LostPacketsAreFoundInOrderAndOnce) {
+TEST_F(SentPacketsTest, lost_packets_are_found_in_order_and_once) {
   send(6);
   sent_.on_lost(4, TraceTrigger::kTimedOut);
   sent_.on_lost(1, TraceTrigger::kOvertaken);
@@ -105,7 +105,7 @@ TEST_F(SentPacketsTest, LostPacketsAreFoundInOrderAndOnce) {
   EXPECT_EQ(sent_.next_lost(0), 1u);
 }
 
-TEST_F(SentPacketsTest, ARecordIsKeptUntilAnotherPacketTakesItsPlace) {
+TEST_F(SentPacketsTest, a_record_is_kept_until_another_packet_takes_its_place) {
   send(64);
   for (uint64_t s = 0; s < 64; ++s) sent_.on_arrived(s);
   sent_.advance();
@@ -123,7 +123,7 @@ TEST_F(SentPacketsTest, ARecordIsKeptUntilAnotherPacketTakesItsPlace) {
 }
 
 // As many records as are outstanding, and as many again, up to twice the limit.
-TEST_F(SentPacketsTest, RecordsGrowWithWhatIsOutstandingAndKeepTheirContents) {
+TEST_F(SentPacketsTest, records_grow_with_what_is_outstanding_and_keep_their_contents) {
   constexpr uint32_t kMaxPackets = 1024;
   uint32_t sizes = 0;
   for (uint32_t n = 0; n < kMaxPackets; ++n) {
@@ -159,7 +159,7 @@ TEST_F(SentPacketsTest, packets_forgotten_by_a_small_ring_stay_forgotten) {
   EXPECT_TRUE(sent_[36].acked);
 }
 
-TEST_F(SentPacketsTest, RecordsOfAnotherQpAreNotRemembered) {
+TEST_F(SentPacketsTest, records_of_another_qp_are_not_remembered) {
   send(3);
   arrive({0, 1, 2});
   sent_.close(&pool_);
@@ -169,7 +169,7 @@ TEST_F(SentPacketsTest, RecordsOfAnotherQpAreNotRemembered) {
   EXPECT_TRUE(sent_.remembers(3));
 }
 
-TEST_F(SentPacketsTest, ARestartForgetsEverything) {
+TEST_F(SentPacketsTest, a_restart_forgets_everything) {
   send(5);
   sent_.on_lost(2, TraceTrigger::kTimedOut);
   sent_.close(&pool_);
@@ -183,7 +183,7 @@ TEST_F(SentPacketsTest, ARestartForgetsEverything) {
 }
 
 // Whatever happens, each packet is counted once; the checks compare with the records.
-TEST_F(SentPacketsTest, EachPacketIsCountedOnceWhateverHappens) {
+TEST_F(SentPacketsTest, each_packet_is_counted_once_whatever_happens) {
   Rng rng(7);
   send(1);
   for (int i = 0; i < 20000; ++i) {

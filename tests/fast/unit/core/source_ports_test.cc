@@ -27,7 +27,7 @@ wire::Spth part(uint16_t total, uint16_t first, uint16_t port, uint32_t set = 7)
 }
 
 // [MRC-EXT-8]: the lower halves of the EVs, ascending, each once.
-TEST(OwnSourcePorts, AreThoseOfTheEvTable) {
+TEST(OwnSourcePorts, are_those_of_the_ev_table) {
   const OwnSourcePorts own(
       table(2, {{0x50009, 0_plane}, {7, 1_plane}, {3, 0_plane}, {0x10009, 0_plane}, {8, 1_plane}, {9, 3_plane}}));
   const wire::Spth p0 = own.part(0_plane, 0), p1 = own.part(1_plane, 0);
@@ -42,14 +42,14 @@ TEST(OwnSourcePorts, AreThoseOfTheEvTable) {
   EXPECT_EQ(own.part(255_plane, 65535).total, 0);
 }
 
-TEST(OwnSourcePorts, AnotherTableIsAnotherSet) {
+TEST(OwnSourcePorts, another_table_is_another_set) {
   const uint32_t set = OwnSourcePorts(table(2, {{5, 0_plane}, {6, 1_plane}})).part(0_plane, 0).set;
   EXPECT_EQ(OwnSourcePorts(table(2, {{6, 1_plane}, {5, 0_plane}})).part(1_plane, 0).set, set);
   EXPECT_NE(OwnSourcePorts(table(2, {{5, 1_plane}, {6, 1_plane}})).part(0_plane, 0).set, set);
   EXPECT_NE(OwnSourcePorts(table(2, {{5, 0_plane}, {7, 1_plane}})).part(0_plane, 0).set, set);
 }
 
-TEST(OwnSourcePorts, LongListsGoInParts) {
+TEST(OwnSourcePorts, long_lists_go_in_parts) {
   EndpointConfig c = table(1, {});
   for (uint32_t i = 0; i < 35; ++i) c.evs.push_back({1000 + i, 0_plane});
   const OwnSourcePorts own(c);
@@ -61,7 +61,7 @@ TEST(OwnSourcePorts, LongListsGoInParts) {
 }
 
 // [MRC-EXT-10]
-TEST(PeerSourcePorts, ASetIsInForceWhenItIsWhole) {
+TEST(PeerSourcePorts, a_set_is_in_force_when_it_is_whole) {
   PeerSourcePorts p;
   p.begin();
   EXPECT_FALSE(p.announced());
@@ -81,13 +81,13 @@ TEST(PeerSourcePorts, ASetIsInForceWhenItIsWhole) {
   EXPECT_FALSE(p.contains(0_plane, 101));
 }
 
-TEST(PeerSourcePorts, PlanesBeyondOursAreNotWaitedFor) {
+TEST(PeerSourcePorts, planes_beyond_ours_are_not_waited_for) {
   PeerSourcePorts p;
   p.begin();
   EXPECT_EQ(p.take(0_plane, 4, 1, part(1, 0, 50)), Part::kComplete);
 }
 
-TEST(PeerSourcePorts, APlaneMayHaveNone) {
+TEST(PeerSourcePorts, a_plane_may_have_none) {
   PeerSourcePorts p;
   p.begin();
   EXPECT_EQ(p.take(0_plane, 2, 2, part(0, 0, 0)), Part::kTaken);
@@ -95,7 +95,7 @@ TEST(PeerSourcePorts, APlaneMayHaveNone) {
   EXPECT_FALSE(p.contains(0_plane, 50));
 }
 
-TEST(PeerSourcePorts, ANewSetReplacesTheOldOneOnlyWhenItIsWhole) {
+TEST(PeerSourcePorts, a_new_set_replaces_the_old_one_only_when_it_is_whole) {
   PeerSourcePorts p;
   p.begin();
   EXPECT_EQ(p.take(0_plane, 1, 1, part(1, 0, 50)), Part::kComplete);
@@ -108,7 +108,7 @@ TEST(PeerSourcePorts, ANewSetReplacesTheOldOneOnlyWhenItIsWhole) {
   EXPECT_TRUE(p.contains(0_plane, 60));
 }
 
-TEST(PeerSourcePorts, PartsOfTwoSetsAreNotMixed) {
+TEST(PeerSourcePorts, parts_of_two_sets_are_not_mixed) {
   PeerSourcePorts p;
   p.begin();
   EXPECT_EQ(p.take(0_plane, 2, 2, part(1, 0, 50, 7)), Part::kTaken);
@@ -121,7 +121,7 @@ TEST(PeerSourcePorts, PartsOfTwoSetsAreNotMixed) {
 }
 
 // Messages of a hostile peer: nothing of them is accepted, and the part that is due stays the same.
-TEST(PeerSourcePorts, MalformedPartsAreRefused) {
+TEST(PeerSourcePorts, malformed_parts_are_refused) {
   PeerSourcePorts p;
   p.begin();
   ASSERT_EQ(p.take(0_plane, 2, 2, part(40, 0, 1000)), Part::kTaken);
@@ -138,7 +138,7 @@ TEST(PeerSourcePorts, MalformedPartsAreRefused) {
   EXPECT_EQ(p.take(0_plane, 2, 2, part(40, 34, 5000)), Part::kTaken);
 }
 
-TEST(PeerSourcePorts, AnEmptySetIsRefused) {
+TEST(PeerSourcePorts, an_empty_set_is_refused) {
   PeerSourcePorts p;
   p.begin();
   EXPECT_EQ(p.take(0_plane, 1, 1, part(0, 0, 0)), Part::kRefused);
@@ -146,7 +146,7 @@ TEST(PeerSourcePorts, AnEmptySetIsRefused) {
   EXPECT_EQ(p.take(0_plane, 1, 1, part(1, 0, 5)), Part::kComplete);
 }
 
-TEST(PeerSourcePorts, AsManyAsTheLimitAndNoMore) {
+TEST(PeerSourcePorts, as_many_as_the_limit_and_no_more) {
   for (const uint16_t total : {uint16_t{PeerSourcePorts::kMaxPorts}, uint16_t{PeerSourcePorts::kMaxPorts + 1}}) {
     PeerSourcePorts p;
     p.begin();

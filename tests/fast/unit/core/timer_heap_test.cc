@@ -15,13 +15,13 @@ Instant at(int64_t n) {
   return Instant::from_ns(n);
 }
 
-TEST(TimerHeap, EmptyNeverFires) {
+TEST(TimerHeap, empty_never_fires) {
   TimerHeap h;
   EXPECT_EQ(h.next(), Instant::never());
   EXPECT_EQ(h.pop_due(at(INT64_MAX / 4)), nullptr);
 }
 
-TEST(TimerHeap, FiresAtItsTimeAndOnce) {
+TEST(TimerHeap, fires_at_its_time_and_once) {
   TimerHeap h;
   TimerNode n;
   h.set(&n, at(10));
@@ -32,7 +32,7 @@ TEST(TimerHeap, FiresAtItsTimeAndOnce) {
   EXPECT_EQ(h.next(), Instant::never());
 }
 
-TEST(TimerHeap, MovesEarlierAndLater) {
+TEST(TimerHeap, moves_earlier_and_later) {
   TimerHeap h;
   TimerNode a, b;
   h.set(&a, at(10));
@@ -46,7 +46,7 @@ TEST(TimerHeap, MovesEarlierAndLater) {
   EXPECT_EQ(h.pop_due(at(30)), &b);
 }
 
-TEST(TimerHeap, NeverDisarms) {
+TEST(TimerHeap, never_disarms) {
   TimerHeap h;
   TimerNode a, b;
   h.set(&a, at(10));
@@ -57,7 +57,7 @@ TEST(TimerHeap, NeverDisarms) {
   EXPECT_EQ(h.next(), at(3));
 }
 
-TEST(TimerHeap, RemoveFromAnyPlace) {
+TEST(TimerHeap, remove_from_any_place) {
   TimerHeap h;
   std::vector<TimerNode> n(9);
   for (size_t i = 0; i < n.size(); ++i) h.set(&n[i], at(static_cast<int64_t>(10 * i)));
@@ -71,7 +71,7 @@ TEST(TimerHeap, RemoveFromAnyPlace) {
 }
 
 // Against a list that is searched: random sets, removals and the passing of time.
-TEST(TimerHeap, AgreesWithAList) {
+TEST(TimerHeap, agrees_with_a_list) {
   Rng rng(11);
   TimerHeap h;
   std::vector<TimerNode> n(40);

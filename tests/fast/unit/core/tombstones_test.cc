@@ -24,7 +24,7 @@ class TombstonesTest : public BareEngine {
   PeerId peer_;
 };
 
-TEST_F(TombstonesTest, OneIsFoundByItsWholeNumber) {
+TEST_F(TombstonesTest, one_is_found_by_its_whole_number) {
   tombstones_.put(0, stone(0x101));
   EXPECT_NE(tombstones_.find(now_, 0, Qpn(0x101)), nullptr);
   EXPECT_EQ(tombstones_.find(now_, 0, Qpn(0x10101)), nullptr);
@@ -33,7 +33,7 @@ TEST_F(TombstonesTest, OneIsFoundByItsWholeNumber) {
   EXPECT_EQ(tombstones_.find(now_, UINT32_MAX, Qpn(0x101)), nullptr);
 }
 
-TEST_F(TombstonesTest, ItRefersToItsPeerUntilItIsReplaced) {
+TEST_F(TombstonesTest, it_refers_to_its_peer_until_it_is_replaced) {
   tombstones_.put(0, stone(0x101));
   tombstones_.put(1, stone(0x102));
   EXPECT_EQ(tombstones_.count(peer_), 2u);
@@ -48,7 +48,7 @@ TEST_F(TombstonesTest, ItRefersToItsPeerUntilItIsReplaced) {
   EXPECT_EQ(peers_.find(peer_), nullptr);
 }
 
-TEST_F(TombstonesTest, AnAnswerRepeatsTheLastAckAndNoneFollowsAtOnce) {
+TEST_F(TombstonesTest, an_answer_repeats_the_last_ack_and_none_follows_at_once) {
   tombstones_.put(0, stone(0x101));
   tombstones_.answer(now_, tombstones_.find(now_, 0, Qpn(0x101)));
   const auto sent = queued();
@@ -72,7 +72,7 @@ TEST_F(TombstonesTest, repeat__answers_the_requests_since_that_time) {
   EXPECT_EQ(queued().size(), 2u);
 }
 
-TEST_F(TombstonesTest, OnlyAQpThatHasReceivedLeavesOne) {
+TEST_F(TombstonesTest, only_a_qp_that_has_received_leaves_one) {
   Qp* const qp = add_qp(0x101);
   qps_.set_peer(qp, peer_);
   qp->responder.start();

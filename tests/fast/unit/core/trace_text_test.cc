@@ -36,7 +36,7 @@ bool snake_case(const char* s) {
   return true;
 }
 
-TEST(TraceText, EveryEventHasNameSentenceAndDistinctFields) {
+TEST(TraceText, every_event_has_name_sentence_and_distinct_fields) {
   std::set<std::string> names;
   for (uint32_t i = 0; i < kTraceEvents; ++i) {
     const TraceEventInfo& info = trace_event_info(static_cast<TraceEvent>(i));
@@ -50,7 +50,7 @@ TEST(TraceText, EveryEventHasNameSentenceAndDistinctFields) {
   }
 }
 
-TEST(TraceText, EveryTriggerHasNameAndSentence) {
+TEST(TraceText, every_trigger_has_name_and_sentence) {
   std::set<std::string> names;
   for (uint32_t i = 0; i < kTraceTriggers; ++i) {
     const auto trigger = static_cast<TraceTrigger>(i);
@@ -59,7 +59,7 @@ TEST(TraceText, EveryTriggerHasNameAndSentence) {
   }
 }
 
-TEST(TraceText, EveryEventIsJsonWhateverTheNumbers) {
+TEST(TraceText, every_event_is_json_whatever_the_numbers) {
   for (uint32_t i = 0; i < kTraceEvents; ++i)
     for (uint32_t t = 0; t < kTraceTriggers; ++t)
       for (uint64_t v : {uint64_t{0}, uint64_t{1}, uint64_t{255}, uint64_t{0x7FFF}, UINT64_MAX}) {
@@ -76,7 +76,7 @@ TEST(TraceText, EveryEventIsJsonWhateverTheNumbers) {
       }
 }
 
-TEST(TraceText, NumbersAndWords) {
+TEST(TraceText, numbers_and_words) {
   constexpr auto kNone = TraceTrigger::kNone;
   EXPECT_EQ(
       parsed(kNone, event::TxData{.psn = Psn(16777215), .ev = 0x0001c000, .plane = 3_plane, .size = 4160})["data"],
@@ -102,7 +102,7 @@ TEST(TraceText, NumbersAndWords) {
   EXPECT_EQ(parsed(kNone, event::Complete{.receive = true})["data"]["receive"], true);
 }
 
-TEST(TraceText, WhyAPacketWasDroppedOrRejected) {
+TEST(TraceText, why_a_packet_was_dropped_or_rejected) {
   EXPECT_EQ(parsed(TraceTrigger::kUndecodable, event::Drop{.reason = wire::DecodeError::kShortMeth})["data"]["reason"],
             "short METH");
   EXPECT_EQ(parsed(TraceTrigger::kIcrc, event::Drop{})["data"]["reason"], "wrong ICRC");
@@ -114,7 +114,7 @@ TEST(TraceText, WhyAPacketWasDroppedOrRejected) {
 }
 
 // The record of an event is read back as the same event and as no other one.
-TEST(TraceText, EventsComeBack) {
+TEST(TraceText, events_come_back) {
   const event::Lost lost{.psn = Psn(5), .ev = 6, .plane = 1_plane, .age = Duration::nanoseconds(-7)};
   const TraceEntry entry = TraceEntry::of(Instant(), Qpn(3), TraceTrigger::kOvertaken, lost);
   EXPECT_EQ(entry.get<event::Lost>(), lost);
@@ -125,7 +125,7 @@ TEST(TraceText, EventsComeBack) {
   EXPECT_EQ(TraceEntry::of(Instant(), Qpn(0), TraceTrigger::kOutside, drop).get<event::Drop>(), drop);
 }
 
-TEST(TraceText, TimeKeepsItsNanoseconds) {
+TEST(TraceText, time_keeps_its_nanoseconds) {
   const auto text = [](int64_t ns) {
     char out[kTraceJsonRoom];
     TraceEntry e = TraceEntry::of(Instant(), Qpn(0x101), TraceTrigger::kNone, event::TxAck{});
@@ -140,7 +140,7 @@ TEST(TraceText, TimeKeepsItsNanoseconds) {
   EXPECT_EQ(text(-1500000), "-1.500000");
 }
 
-TEST(TraceText, LostEventsReadLikeOthers) {
+TEST(TraceText, lost_events_read_like_others) {
   char out[kTraceJsonRoom];
   EXPECT_EQ(std::string(out, write_trace_lost_json(out, Instant::from_ns(2000001), UINT64_MAX)),
             R"({"time":2.000001,"name":"mrc:events_lost","data":{"count":18446744073709551615}})");

@@ -10,7 +10,7 @@ namespace {
 
 class EndpointTxTest : public LoneEndpoint {};
 
-TEST_F(EndpointTxTest, SinglePacketsThenAnswersThenData) {
+TEST_F(EndpointTxTest, single_packets_then_answers_then_data) {
   start();
   Qp* sender = make_qp(Qpn(0x105));
   post(1, 8, SendOp::kWrite, true, sender);
@@ -26,7 +26,7 @@ TEST_F(EndpointTxTest, SinglePacketsThenAnswersThenData) {
   EXPECT_EQ(sent_[3]->op(), wire::Opcode::kWriteOnly);
 }
 
-TEST_F(EndpointTxTest, QpsTakeTurnsBurstByBurst) {
+TEST_F(EndpointTxTest, qps_take_turns_burst_by_burst) {
   config_.max_segments = 2;
   start();
   attr_.dest_qpn = Qpn(0x303);
@@ -54,7 +54,7 @@ TEST_F(EndpointTxTest, a_qp_without_a_path_does_not_delay_others) {
   EXPECT_EQ(requests()[1]->flow.dst, peer_.planes[0].addr);
 }
 
-TEST_F(EndpointTxTest, ControlPacketsWaitForRoomOnTheirPlane) {
+TEST_F(EndpointTxTest, control_packets_wait_for_room_on_their_plane) {
   start();
   ASSERT_TRUE(endpoint_->start_endpoint_op(now_, peer_id_, 1_ev, 5, false, {}, Duration::seconds(1)));
   drain(1_planes);
@@ -65,7 +65,7 @@ TEST_F(EndpointTxTest, ControlPacketsWaitForRoomOnTheirPlane) {
 }
 
 // [MRC-EV-1] [MRC-EV-2] [MRC-UDP-2] [MRC-CHOICE-Q3]: the label carries the upper half over IPv6 only.
-TEST_F(EndpointTxTest, WhereTheEvGoes) {
+TEST_F(EndpointTxTest, where_the_ev_goes) {
   for (EvEntry& e : config_.evs) e.value |= 0xABCD0000;
   start();
   post(1, 8);
@@ -85,7 +85,7 @@ TEST_F(EndpointTxTest, WhereTheEvGoes) {
   EXPECT_EQ(wire::ev_of(requests()[0]->flow), config_.evs[requests()[0]->ev].value);
 }
 
-TEST_F(EndpointTxTest, ADownPlaneSendsNothing) {
+TEST_F(EndpointTxTest, a_down_plane_sends_nothing) {
   start();
   endpoint_->set_plane_up(now_, 0_plane, false);
   for (uint64_t i = 0; i < 20; ++i) post(i, 8);
@@ -95,7 +95,7 @@ TEST_F(EndpointTxTest, ADownPlaneSendsNothing) {
 }
 
 // Whatever a QP has to send, what it owes and what others owe leaves soon.
-TEST_F(EndpointTxTest, OwedAnswersAreNotStarvedByData) {
+TEST_F(EndpointTxTest, owed_answers_are_not_starved_by_data) {
   attr_.congestion = congestion_of("none");
   config_.max_segments = 4;
   start();

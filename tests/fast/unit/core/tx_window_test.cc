@@ -6,12 +6,12 @@
 namespace mrc::core {
 namespace {
 
-TEST(TxWindow, SizeIsTheNextPowerOfTwo) {
+TEST(TxWindow, size_is_the_next_power_of_two) {
   for (auto [asked, got] : {std::pair{1u, 64u}, {64u, 64u}, {65u, 128u}, {129u, 256u}, {4097u, 8192u}})
     EXPECT_EQ(TxWindow(asked).size(), got) << asked;
 }
 
-TEST(TxWindow, SequenceNumbersShareARecordOnlyAWindowApart) {
+TEST(TxWindow, sequence_numbers_share_a_record_only_a_window_apart) {
   TxWindow w(64);
   const uint64_t first = (1ull << 32) - 10;  // the counter of packets passes 32 bits unharmed
   for (uint64_t s = first; s < first + 64; ++s) w[s].nominal = static_cast<uint16_t>(s - first);
@@ -21,7 +21,7 @@ TEST(TxWindow, SequenceNumbersShareARecordOnlyAWindowApart) {
 }
 
 // Of a lateness of some milliseconds each microsecond counts; of longer times a 2048th is enough, and none is cut off.
-TEST(TxRecord, RemembersWhenTheFirstCopyWasSent) {
+TEST(TxRecord, remembers_when_the_first_copy_was_sent) {
   for (const int64_t us : {1, 50, 4000, 67000, 500000, 16000000, 120000000}) {
     TxRecord r;
     const Instant first = Instant::from_ns(5000);
@@ -38,7 +38,7 @@ TEST(TxRecord, RemembersWhenTheFirstCopyWasSent) {
   }
 }
 
-TEST(TxWindowPool, LendsAgainWhatFits) {
+TEST(TxWindowPool, lends_again_what_fits) {
   TxWindowPool pool;
   auto w = pool.take(129);
   TxWindow* const kept = w.get();
@@ -66,7 +66,7 @@ TEST(TxWindowPool, a_lent_window_is_not_lent_twice) {
   EXPECT_TRUE((a.get() == first && b.get() == second) || (a.get() == second && b.get() == first));
 }
 
-TEST(TxWindowPool, HoldsNoEmptyPlace) {
+TEST(TxWindowPool, holds_no_empty_place) {
   TxWindowPool pool;
   pool.give(pool.take(64));
   pool.check();

@@ -36,7 +36,7 @@ class CcProfileTest : public ::testing::Test {
 };
 
 // [MRC-CTL-1] [MRC-CCP-1]
-TEST_F(CcProfileTest, NeedsAlgorithmThenConfiguration) {
+TEST_F(CcProfileTest, needs_algorithm_then_configuration) {
   EXPECT_EQ(modify(0, nullptr, nullptr, kOffline), EINVAL);
   EXPECT_EQ(modify(kAlgorithm, "dcqcn", nullptr, kOffline), EINVAL);
   EXPECT_EQ(modify(kAlgorithm | kConfig, kNsccName, &config, kOnline), EINVAL);
@@ -53,7 +53,7 @@ TEST_F(CcProfileTest, NeedsAlgorithmThenConfiguration) {
   EXPECT_EQ(state(), kInit);
 }
 
-TEST_F(CcProfileTest, NoAlgorithmHasNoConfiguration) {
+TEST_F(CcProfileTest, no_algorithm_has_no_configuration) {
   ASSERT_EQ(modify(kAlgorithm, nullptr, nullptr, kOffline), 0);
   ASSERT_EQ(modify(0, nullptr, nullptr, kOnline), 0);
   mrc_ctl_cc_profile_attr attr{};
@@ -66,7 +66,7 @@ TEST_F(CcProfileTest, NoAlgorithmHasNoConfiguration) {
 }
 
 // [MRC-CC-11]: what the device offers can be chosen by name; only NSCC has a configuration.
-TEST_F(CcProfileTest, AnAlgorithmWithoutConfigurationNeedsNone) {
+TEST_F(CcProfileTest, an_algorithm_without_configuration_needs_none) {
   Limits limits;
   limits.cc_algorithms = {kNsccName, "other"};
   CcProfile profile;
@@ -85,7 +85,7 @@ TEST_F(CcProfileTest, AnAlgorithmWithoutConfigurationNeedsNone) {
 }
 
 // [MRC-CCP-2]
-TEST_F(CcProfileTest, OnlineOnlyTheConfigurationChanges) {
+TEST_F(CcProfileTest, online_only_the_configuration_changes) {
   ASSERT_EQ(modify(kAlgorithm | kConfig, kNsccName, &config, kOffline), 0);
   ASSERT_EQ(modify(0, nullptr, nullptr, kOnline), 0);
   EXPECT_EQ(modify(kAlgorithm, nullptr, nullptr), EINVAL);
@@ -107,7 +107,7 @@ TEST_F(CcProfileTest, OnlineOnlyTheConfigurationChanges) {
   EXPECT_EQ(plain.modify_cc(1, change, kConfig), ENOTSUP);
 }
 
-TEST_F(CcProfileTest, BusyWhileQpsHoldIt) {
+TEST_F(CcProfileTest, busy_while_qps_hold_it) {
   ASSERT_EQ(modify(kAlgorithm, nullptr, nullptr, kOffline), 0);
   bool counted;
   EXPECT_EQ(f.store.hold_cc(kCcId, &counted), EINVAL);
@@ -120,7 +120,7 @@ TEST_F(CcProfileTest, BusyWhileQpsHoldIt) {
 }
 
 // [MRC-CCP-3]
-TEST(NsccSettings, RefusesWhatCannotBe) {
+TEST(NsccSettings, refuses_what_cannot_be) {
   const auto with = [](auto change) {
     mrc_ctl_cc_nscc_cfg config{};
     change(&config);
@@ -138,7 +138,7 @@ TEST(NsccSettings, RefusesWhatCannotBe) {
   EXPECT_EQ(with([](auto* c) { c->disable_qa = 2; }), EINVAL);
 }
 
-TEST_F(CcProfileTest, UnknownBitsAndTooMany) {
+TEST_F(CcProfileTest, unknown_bits_and_too_many) {
   EXPECT_EQ(modify(1 << 12, nullptr, nullptr), EINVAL);
   mrc_ctl_cc_profile_attr attr{};
   EXPECT_EQ(f.store.query_cc(kCcId, &attr, 1 << 12), EINVAL);

@@ -21,7 +21,7 @@ class EvProfileTest : public ::testing::Test {
 };
 
 // [MRC-CTL-1]
-TEST_F(EvProfileTest, GoesUpAndDownStepByStep) {
+TEST_F(EvProfileTest, goes_up_and_down_step_by_step) {
   EXPECT_EQ(f.state(kEvId), kInit);
   ASSERT_EQ(f.explicit_online(kEvId, 2), 0);
   EXPECT_EQ(f.state(kEvId), kOnline);
@@ -37,7 +37,7 @@ TEST_F(EvProfileTest, GoesUpAndDownStepByStep) {
 }
 
 // [MRC-PROF-1]
-TEST_F(EvProfileTest, OfflineNeedsModeFormatCountAndFields) {
+TEST_F(EvProfileTest, offline_needs_mode_format_count_and_fields) {
   EXPECT_EQ(EvCall().format(1).count(4).fields(f.port_field()).to(kOffline).on(&f.store, kEvId), EINVAL);
   const auto expl = MRC_CTL_EV_MODE_EXP;
   EXPECT_EQ(EvCall().mode(expl).count(4).fields(f.port_field()).to(kOffline).on(&f.store, kEvId), EINVAL);
@@ -50,7 +50,7 @@ TEST_F(EvProfileTest, OfflineNeedsModeFormatCountAndFields) {
   EXPECT_EQ(EvCall().mode(expl).format(1).count(4).fields(f.port_field()).to(kOffline).on(&f.store, kEvId), 0);
 }
 
-TEST_F(EvProfileTest, CountWithinTheDevice) {
+TEST_F(EvProfileTest, count_within_the_device) {
   Limits limits = StoreFixture::all();
   limits.evs = 100;
   limits.evs_per_profile = 80;
@@ -70,7 +70,7 @@ TEST_F(EvProfileTest, CountWithinTheDevice) {
   EXPECT_EQ(EvCall().count(80).on(&small.store, 1), 0);
 }
 
-TEST_F(EvProfileTest, ModesThatTheDeviceLacks) {
+TEST_F(EvProfileTest, modes_that_the_device_lacks) {
   Limits limits = StoreFixture::all();
   limits.ev_modes = MRC_CTL_EV_MODE_AUTO;
   limits.ev_profiles = 1;
@@ -81,7 +81,7 @@ TEST_F(EvProfileTest, ModesThatTheDeviceLacks) {
 }
 
 // [MRC-PROF-3]
-TEST_F(EvProfileTest, OnlineNeedsMinimumEventMaskAndEveryEntry) {
+TEST_F(EvProfileTest, online_needs_minimum_event_mask_and_every_entry) {
   ASSERT_EQ(offline(2), 0);
   ASSERT_EQ(EvCall().replace(kNone, ev_of(1)).on(&f.store, kEvId), 0);
   EXPECT_EQ(EvCall().min(1).events(0).to(kOnline).on(&f.store, kEvId), EINVAL);
@@ -93,13 +93,13 @@ TEST_F(EvProfileTest, OnlineNeedsMinimumEventMaskAndEveryEntry) {
   EXPECT_EQ(EvCall().min(2).events(0).to(kOnline).on(&f.store, kEvId), 0);
 }
 
-TEST_F(EvProfileTest, PopulatedAndOnlineInOneCall) {
+TEST_F(EvProfileTest, populated_and_online_in_one_call) {
   ASSERT_EQ(offline(1), 0);
   EXPECT_EQ(EvCall().replace(kNone, ev_of(1)).min(1).events(0).to(kOnline).on(&f.store, kEvId), 0);
   EXPECT_EQ(f.state(kEvId), kOnline);
 }
 
-TEST_F(EvProfileTest, NeedsAFormatOnlineWithRoomForItsFields) {
+TEST_F(EvProfileTest, needs_a_format_online_with_room_for_its_fields) {
   ASSERT_EQ(FormatCall().mode(MRC_CTL_EV_FMT_MODE_UDP).fields({10, 6}).to(kOffline).on(&f.store, 5), 0);
   const auto automatic = MRC_CTL_EV_MODE_AUTO;
   ASSERT_EQ(
@@ -113,7 +113,7 @@ TEST_F(EvProfileTest, NeedsAFormatOnlineWithRoomForItsFields) {
   EXPECT_EQ(EvCall().min(1).events(0).to(kOnline).on(&f.store, kEvId), 0);
 }
 
-TEST_F(EvProfileTest, EventMaskOfGoodAndAssumedBadOnly) {
+TEST_F(EvProfileTest, event_mask_of_good_and_assumed_bad_only) {
   ASSERT_EQ(offline(1), 0);
   EXPECT_EQ(EvCall().events(MRC_CTL_EV_DENIED).on(&f.store, kEvId), EINVAL);
   EXPECT_EQ(EvCall().events(MRC_CTL_EV_UNKNOWN).on(&f.store, kEvId), EINVAL);
@@ -124,7 +124,7 @@ TEST_F(EvProfileTest, EventMaskOfGoodAndAssumedBadOnly) {
 }
 
 // [MRC-PROF-2]
-TEST_F(EvProfileTest, OnlineShapeIsFixed) {
+TEST_F(EvProfileTest, online_shape_is_fixed) {
   ASSERT_EQ(f.explicit_online(kEvId, 2), 0);
   EXPECT_EQ(EvCall().mode(MRC_CTL_EV_MODE_AUTO).on(&f.store, kEvId), EINVAL);
   EXPECT_EQ(EvCall().format(1).on(&f.store, kEvId), EINVAL);
@@ -139,7 +139,7 @@ TEST_F(EvProfileTest, OnlineShapeIsFixed) {
   EXPECT_EQ(EvCall().replace(ev_of(2), kNone).on(&f.store, kEvId), EINVAL);
 }
 
-TEST_F(EvProfileTest, OnlineChangesAreOptional) {
+TEST_F(EvProfileTest, online_changes_are_optional) {
   Limits limits = StoreFixture::all();
   limits.options = 0;
   StoreFixture plain(limits);
@@ -151,7 +151,7 @@ TEST_F(EvProfileTest, OnlineChangesAreOptional) {
 }
 
 // [MRC-PROF-4] [MRC-CTL-4]
-TEST_F(EvProfileTest, BusyWhileQpsHoldIt) {
+TEST_F(EvProfileTest, busy_while_qps_hold_it) {
   ASSERT_EQ(offline(1), 0);
   bool counted = true;
   EXPECT_EQ(f.store.hold_ev(kEvId, &counted), EINVAL);
@@ -169,7 +169,7 @@ TEST_F(EvProfileTest, BusyWhileQpsHoldIt) {
   EXPECT_EQ(EvCall().to(kOffline).on(&f.store, kEvId), 0);
 }
 
-TEST_F(EvProfileTest, NumberZeroIsTheDefaultUntilItIsOnline) {
+TEST_F(EvProfileTest, number_zero_is_the_default_until_it_is_online) {
   bool counted = true;
   ASSERT_EQ(StoreFixture::explicit_offline(1).fields(f.port_field()).on(&f.store, 0), 0);
   EXPECT_EQ(f.store.hold_ev(0, &counted), 0);
@@ -181,7 +181,7 @@ TEST_F(EvProfileTest, NumberZeroIsTheDefaultUntilItIsOnline) {
 }
 
 // [MRC-PROF-5]
-TEST_F(EvProfileTest, BatchStopsAtTheFirstFailure) {
+TEST_F(EvProfileTest, batch_stops_at_the_first_failure) {
   ASSERT_EQ(offline(3), 0);
   const auto good = MRC_CTL_EV_GOOD;
   EXPECT_EQ(EvCall()
@@ -195,7 +195,7 @@ TEST_F(EvProfileTest, BatchStopsAtTheFirstFailure) {
 }
 
 // [MRC-PROF-5] [MRC-CTL-2] The step out of INIT is not made, and INIT keeps nothing.
-TEST_F(EvProfileTest, AFailingBatchLeavesAProfileInInit) {
+TEST_F(EvProfileTest, a_failing_batch_leaves_a_profile_in_init) {
   EvCall call = StoreFixture::explicit_offline(3);
   call.replace(ev_of(9), ev_of(1));
   EXPECT_EQ(call.on(&f.store, kEvId), EINVAL);  // no fields
@@ -209,7 +209,7 @@ TEST_F(EvProfileTest, AFailingBatchLeavesAProfileInInit) {
   EXPECT_EQ(offline(3), 0);
 }
 
-TEST_F(EvProfileTest, OneOperationPerCall) {
+TEST_F(EvProfileTest, one_operation_per_call) {
   ASSERT_EQ(offline(1), 0);
   EXPECT_EQ(EvCall().replace(kNone, ev_of(1)).fields(f.port_field()).on(&f.store, kEvId), EINVAL);
   mrc_ctl_ev_profile_attr attr{};
@@ -217,7 +217,7 @@ TEST_F(EvProfileTest, OneOperationPerCall) {
   EXPECT_EQ(EvCall().on(&f.store, kEvId), 0);
 }
 
-TEST_F(EvProfileTest, BatchWithinTheDevicesSize) {
+TEST_F(EvProfileTest, batch_within_the_devices_size) {
   Limits limits = StoreFixture::all();
   limits.ev_op_entries = 2;
   StoreFixture small(limits);
@@ -232,7 +232,7 @@ TEST_F(EvProfileTest, BatchWithinTheDevicesSize) {
 }
 
 // [MRC-PROF-6]
-TEST_F(EvProfileTest, ReplaceChecksTheNewEv) {
+TEST_F(EvProfileTest, replace_checks_the_new_ev) {
   ASSERT_EQ(StoreFixture::explicit_offline(2).fields({{16, 0, 0, 0, 0xFF}}).on(&f.store, kEvId), 0);
   EXPECT_EQ(EvCall().replace(kNone, ev_of(0x1200, 0)).on(&f.store, kEvId), EINVAL);
   EXPECT_EQ(EvCall().replace(kNone, ev_of(0x1200, 5)).on(&f.store, kEvId), EINVAL);
@@ -248,7 +248,7 @@ TEST_F(EvProfileTest, ReplaceChecksTheNewEv) {
   EXPECT_EQ(f.store.ev(kEvId)->table().unpopulated(), 1u);
 }
 
-TEST_F(EvProfileTest, StateOperations) {
+TEST_F(EvProfileTest, state_operations) {
   ASSERT_EQ(f.explicit_online(kEvId, 2), 0);
   EXPECT_EQ(EvCall().set(ev_of(9), MRC_CTL_EV_DENIED).on(&f.store, kEvId), ENOENT);
   EXPECT_EQ(EvCall().set(ev_of(1, 2), MRC_CTL_EV_DENIED).on(&f.store, kEvId), ENOENT);  // another port, another EV
@@ -268,7 +268,7 @@ TEST_F(EvProfileTest, StateOperations) {
 }
 
 // [MRC-CTL-3]
-TEST_F(EvProfileTest, QueriesReportWhatWasSet) {
+TEST_F(EvProfileTest, queries_report_what_was_set) {
   ASSERT_EQ(f.explicit_online(kEvId, 3, MRC_CTL_EV_ASSUMED_BAD), 0);
   mrc_ctl_ev_op_entry entries[3];
   mrc_ctl_ev_profile_attr attr{};
@@ -297,7 +297,7 @@ TEST_F(EvProfileTest, QueriesReportWhatWasSet) {
   EXPECT_EQ(f.store.query_ev(kEvId, &attr, 1 << 20), EINVAL);
 }
 
-TEST_F(EvProfileTest, AutoTakesTheDevicesEvs) {
+TEST_F(EvProfileTest, auto_takes_the_devices_evs) {
   ASSERT_EQ(EvCall().mode(MRC_CTL_EV_MODE_AUTO).to(kOffline).on(&f.store, kEvId), 0);
   ASSERT_EQ(EvCall().min(2).events(0).to(kOnline).on(&f.store, kEvId), 0);
   EXPECT_EQ(f.array(kEvId).size(), 8u);
@@ -309,7 +309,7 @@ TEST_F(EvProfileTest, AutoTakesTheDevicesEvs) {
   EXPECT_EQ(EvCall().mode(MRC_CTL_EV_MODE_AUTO).count(9).to(kOffline).on(&f.store, 3), E2BIG);
 }
 
-TEST_F(EvProfileTest, GeneratedFromFields) {
+TEST_F(EvProfileTest, generated_from_fields) {
   const std::vector<mrc_ctl_ev_field> fields{{16, 0xC000, 1, 15, 0xF}};
   const auto generated = MRC_CTL_EV_MODE_GEN;
   EXPECT_EQ(EvCall().mode(generated).format(1).count(16).fields(fields).to(kOffline).on(&f.store, kEvId), E2BIG);
@@ -325,7 +325,7 @@ TEST_F(EvProfileTest, GeneratedFromFields) {
 }
 
 // [MRC-PROF-8]
-TEST_F(EvProfileTest, ReshapingEmptiesTheEntries) {
+TEST_F(EvProfileTest, reshaping_empties_the_entries) {
   ASSERT_EQ(offline(2), 0);
   ASSERT_EQ(EvCall().replace(kNone, ev_of(0x1200)).on(&f.store, kEvId), 0);
   ASSERT_EQ(EvCall().fields({{16, 3, 0, 0, 0xFFFF}}).on(&f.store, kEvId), 0);
@@ -338,7 +338,7 @@ TEST_F(EvProfileTest, ReshapingEmptiesTheEntries) {
 }
 
 // [MRC-PROF-7]
-TEST_F(EvProfileTest, PathsChangeStatesAndRaiseWhatTheMaskAsksFor) {
+TEST_F(EvProfileTest, paths_change_states_and_raise_what_the_mask_asks_for) {
   ASSERT_EQ(f.explicit_online(1, 2, MRC_CTL_EV_ASSUMED_BAD), 0);
   ASSERT_EQ(f.explicit_online(2, 2, 0), 0);
   ASSERT_EQ(EvCall().set(ev_of(2), MRC_CTL_EV_DENIED).on(&f.store, 1), 0);

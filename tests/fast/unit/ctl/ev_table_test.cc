@@ -9,7 +9,7 @@
 namespace mrc::ctl {
 namespace {
 
-TEST(EvTable, StartsUnpopulatedAndFillsInOrder) {
+TEST(EvTable, starts_unpopulated_and_fills_in_order) {
   EvTable table;
   table.assign_unpopulated(3);
   EXPECT_EQ(table.unpopulated(), 3u);
@@ -20,7 +20,7 @@ TEST(EvTable, StartsUnpopulatedAndFillsInOrder) {
   for (uint16_t i = 0; i < 3; ++i) EXPECT_TRUE(same(table.entries()[i].ev, ev_of(static_cast<uint16_t>(i + 1))));
 }
 
-TEST(EvTable, ValueZeroOnAPortIsAnEv) {
+TEST(EvTable, value_zero_on_a_port_is_an_ev) {
   EvTable table;
   table.assign_unpopulated(1);
   ASSERT_EQ(table.replace(kNone, ev_of(0, 1), MRC_CTL_EV_GOOD, false), 0);
@@ -28,7 +28,7 @@ TEST(EvTable, ValueZeroOnAPortIsAnEv) {
   EXPECT_FALSE(is_unpopulated(table.entries()[0].ev));
 }
 
-TEST(EvTable, OneCopyOrAll) {
+TEST(EvTable, one_copy_or_all) {
   EvTable table;
   table.assign({ev_of(1), ev_of(2), ev_of(1), ev_of(1)});
   ASSERT_EQ(table.replace(ev_of(1), ev_of(9), MRC_CTL_EV_DENIED, false), 0);
@@ -40,7 +40,7 @@ TEST(EvTable, OneCopyOrAll) {
   EXPECT_TRUE(same(table.entries()[3].ev, ev_of(9)));
 }
 
-TEST(EvTable, ByItselfOnlyTheStateChanges) {
+TEST(EvTable, by_itself_only_the_state_changes) {
   EvTable table;
   table.assign({ev_of(1), ev_of(1)});
   ASSERT_EQ(table.replace(ev_of(1), ev_of(1), MRC_CTL_EV_DENIED, true), 0);
@@ -48,7 +48,7 @@ TEST(EvTable, ByItselfOnlyTheStateChanges) {
   EXPECT_EQ(table.entries()[1].state, MRC_CTL_EV_DENIED);
 }
 
-TEST(EvTable, StatesOfCopies) {
+TEST(EvTable, states_of_copies) {
   EvTable table;
   table.assign({ev_of(1), ev_of(1), ev_of(1)});
   EXPECT_EQ(table.set_state(ev_of(1), MRC_CTL_EV_DENIED, false), 0);
@@ -64,7 +64,7 @@ TEST(EvTable, StatesOfCopies) {
 }
 
 // [MRC-PROF-7]
-TEST(EvTable, PathsDoNotLiftADeny) {
+TEST(EvTable, paths_do_not_lift_a_deny) {
   EvTable table;
   table.assign({ev_of(1), ev_of(1), ev_of(2)});
   ASSERT_EQ(table.set_state(ev_of(1), MRC_CTL_EV_DENIED, false), 0);
@@ -76,7 +76,7 @@ TEST(EvTable, PathsDoNotLiftADeny) {
 }
 
 // A controller fills its profiles one call at a time: with a scan per call this would be 10^10 steps.
-TEST(EvTable, AHundredThousandEntriesOneByOne) {
+TEST(EvTable, a_hundred_thousand_entries_one_by_one) {
   EvTable table;
   constexpr uint32_t kMany = 100000;
   table.assign_unpopulated(kMany);

@@ -32,7 +32,7 @@ class FormatProfileTest : public ::testing::Test {
 };
 
 // [MRC-CTL-1] [MRC-CTL-2]
-TEST_F(FormatProfileTest, GoesUpAndDownStepByStep) {
+TEST_F(FormatProfileTest, goes_up_and_down_step_by_step) {
   EXPECT_EQ(state(), kInit);
   ASSERT_EQ(FormatCall().from(kInit).mode(kUdp).to(kOffline).on(&f.store, kFormatId), 0);
   EXPECT_EQ(state(), kOffline);
@@ -46,12 +46,12 @@ TEST_F(FormatProfileTest, GoesUpAndDownStepByStep) {
   EXPECT_EQ(FormatCall().to(kOnline).on(&f.store, kFormatId), EINVAL);  // nothing is remembered
 }
 
-TEST_F(FormatProfileTest, EverythingInOneStepAndOneCall) {
+TEST_F(FormatProfileTest, everything_in_one_step_and_one_call) {
   ASSERT_EQ(FormatCall().mode(kUdp).fields({16}).to(kOffline).on(&f.store, kFormatId), 0);
   ASSERT_EQ(FormatCall().to(kOnline).on(&f.store, kFormatId), 0);
 }
 
-TEST_F(FormatProfileTest, RefusesOtherTransitions) {
+TEST_F(FormatProfileTest, refuses_other_transitions) {
   EXPECT_EQ(FormatCall().mode(kUdp).fields({16}).to(kOnline).on(&f.store, kFormatId), EINVAL);
   bring(kOnline);
   EXPECT_EQ(FormatCall().to(kInit).on(&f.store, kFormatId), EINVAL);
@@ -61,7 +61,7 @@ TEST_F(FormatProfileTest, RefusesOtherTransitions) {
   EXPECT_EQ(state(), kOnline);
 }
 
-TEST_F(FormatProfileTest, InitTakesNoAttributesAlone) {
+TEST_F(FormatProfileTest, init_takes_no_attributes_alone) {
   EXPECT_EQ(FormatCall().mode(kUdp).on(&f.store, kFormatId), EINVAL);
   EXPECT_EQ(state(), kInit);
   bring(kOffline);
@@ -70,14 +70,14 @@ TEST_F(FormatProfileTest, InitTakesNoAttributesAlone) {
 }
 
 // [MRC-FMT-1]
-TEST_F(FormatProfileTest, NeedsModeThenFields) {
+TEST_F(FormatProfileTest, needs_mode_then_fields) {
   EXPECT_EQ(FormatCall().fields({16}).to(kOffline).on(&f.store, kFormatId), EINVAL);
   ASSERT_EQ(FormatCall().mode(kUdp).to(kOffline).on(&f.store, kFormatId), 0);
   EXPECT_EQ(FormatCall().to(kOnline).on(&f.store, kFormatId), EINVAL);
   ASSERT_EQ(FormatCall().fields({16}).to(kOnline).on(&f.store, kFormatId), 0);
 }
 
-TEST_F(FormatProfileTest, OnlineDoesNotChange) {
+TEST_F(FormatProfileTest, online_does_not_change) {
   bring(kOnline);
   EXPECT_EQ(FormatCall().mode(kUdp).on(&f.store, kFormatId), EINVAL);
   EXPECT_EQ(FormatCall().fields({8}).on(&f.store, kFormatId), EINVAL);
@@ -85,7 +85,7 @@ TEST_F(FormatProfileTest, OnlineDoesNotChange) {
   EXPECT_EQ(FormatCall().to(kOnline).on(&f.store, kFormatId), 0);  // stays
 }
 
-TEST_F(FormatProfileTest, RefusedFieldsChangeNothing) {
+TEST_F(FormatProfileTest, refused_fields_change_nothing) {
   bring(kOffline);
   EXPECT_EQ(FormatCall().fields({16, 1}).on(&f.store, kFormatId), E2BIG);
   EXPECT_EQ(FormatCall().fields({0}).on(&f.store, kFormatId), EINVAL);
@@ -97,7 +97,7 @@ TEST_F(FormatProfileTest, RefusedFieldsChangeNothing) {
 }
 
 // [MRC-FMT-2]
-TEST_F(FormatProfileTest, BusyWhileAnEvProfileIsOnline) {
+TEST_F(FormatProfileTest, busy_while_an_ev_profile_is_online) {
   ASSERT_EQ(f.explicit_online(7, 2), 0);
   EXPECT_EQ(FormatCall().to(kOffline).on(&f.store, 1), EBUSY);
   ASSERT_EQ(EvCall().to(kOffline).on(&f.store, 7), 0);
@@ -106,7 +106,7 @@ TEST_F(FormatProfileTest, BusyWhileAnEvProfileIsOnline) {
 }
 
 // [MRC-FMT-2] A profile that only refers to it holds it as well: a file could not restore that profile.
-TEST_F(FormatProfileTest, StaysWhileAnEvProfileNamesIt) {
+TEST_F(FormatProfileTest, stays_while_an_ev_profile_names_it) {
   ASSERT_EQ(f.explicit_online(7, 2), 0);
   ASSERT_EQ(EvCall().to(kOffline).on(&f.store, 7), 0);
   ASSERT_EQ(FormatCall().to(kOffline).on(&f.store, 1), 0);
@@ -116,7 +116,7 @@ TEST_F(FormatProfileTest, StaysWhileAnEvProfileNamesIt) {
 }
 
 // A profile that names no format does not use number 0.
-TEST_F(FormatProfileTest, NotBusyForThoseWithoutAFormat) {
+TEST_F(FormatProfileTest, not_busy_for_those_without_a_format) {
   ASSERT_EQ(FormatCall().mode(kUdp).fields({16}).to(kOffline).on(&f.store, 0), 0);
   ASSERT_EQ(FormatCall().to(kOnline).on(&f.store, 0), 0);
   ASSERT_EQ(EvCall().mode(MRC_CTL_EV_MODE_AUTO).min(0).events(0).to(kOffline).on(&f.store, 7), 0);
@@ -124,7 +124,7 @@ TEST_F(FormatProfileTest, NotBusyForThoseWithoutAFormat) {
   EXPECT_EQ(FormatCall().to(kOffline).on(&f.store, 0), 0);
 }
 
-TEST_F(FormatProfileTest, ModesThatTheDeviceLacks) {
+TEST_F(FormatProfileTest, modes_that_the_device_lacks) {
   Limits limits = StoreFixture::all();
   limits.format_modes = MRC_CTL_EV_FMT_MODE_UDP;
   StoreFixture small(limits);
@@ -132,7 +132,7 @@ TEST_F(FormatProfileTest, ModesThatTheDeviceLacks) {
   EXPECT_EQ(FormatCall().mode(static_cast<mrc_ctl_ev_fmt_mode>(3)).to(kOffline).on(&small.store, kFormatId), EINVAL);
 }
 
-TEST_F(FormatProfileTest, NoMoreThanTheDeviceHas) {
+TEST_F(FormatProfileTest, no_more_than_the_device_has) {
   Limits limits = StoreFixture::all();
   limits.format_profiles = 3;
   StoreFixture small(limits);
@@ -143,7 +143,7 @@ TEST_F(FormatProfileTest, NoMoreThanTheDeviceHas) {
 }
 
 // [MRC-CTL-3]
-TEST_F(FormatProfileTest, QueryFillsTheCallersArray) {
+TEST_F(FormatProfileTest, query_fills_the_callers_array) {
   mrc_ctl_ev_fmt_field fields[8];
   mrc_ctl_ev_fmt_profile_attr attr{};
   constexpr int kMask = MRC_CTL_EV_FMT_PROFILE_OP | MRC_CTL_EV_FMT_PROFILE_MODE;
@@ -159,7 +159,7 @@ TEST_F(FormatProfileTest, QueryFillsTheCallersArray) {
   EXPECT_EQ(attr.ev_fmt_mode, MRC_CTL_EV_FMT_MODE_SRV6);
 }
 
-TEST_F(FormatProfileTest, QueryRefuses) {
+TEST_F(FormatProfileTest, query_refuses) {
   mrc_ctl_ev_fmt_profile_attr attr{};
   EXPECT_EQ(f.store.query_format(kFormatId, &attr, MRC_CTL_EV_FMT_PROFILE_MODE), EINVAL);  // in INIT there is none
   EXPECT_EQ(f.store.query_format(2, &attr, 1 << 9), EINVAL);
@@ -176,7 +176,7 @@ TEST_F(FormatProfileTest, QueryRefuses) {
   EXPECT_EQ(call.on(&f.store, kFormatId), EINVAL);
 }
 
-TEST_F(FormatProfileTest, VendorBytesAreKept) {
+TEST_F(FormatProfileTest, vendor_bytes_are_kept) {
   FormatCall call;
   call.attr.vendor_cfg[127] = 9;
   call.mask = MRC_CTL_EV_FMT_VENDOR_CFG;

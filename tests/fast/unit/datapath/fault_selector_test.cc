@@ -39,7 +39,7 @@ uint32_t flagged(const FaultSelector& faults, uint8_t flag, uint32_t segments = 
   return set;
 }
 
-TEST(FaultSelector, advance__FlagsAreThoseOfTheRules) {
+TEST(FaultSelector, advance__flags_are_those_of_the_rules) {
   const std::pair<const char*, uint8_t> rules[] = {
       {"loss=1", FaultSelector::kLost},        {"dup=1", FaultSelector::kCopied}, {"reorder=1", FaultSelector::kHeld},
       {"corrupt=1", FaultSelector::kDamaged},  {"ecn=1", FaultSelector::kMarked}, {"trim=1", FaultSelector::kCut},
@@ -54,7 +54,7 @@ TEST(FaultSelector, advance__FlagsAreThoseOfTheRules) {
   }
 }
 
-TEST(FaultSelector, advance__RulesAreIndependent) {
+TEST(FaultSelector, advance__rules_are_independent) {
   FaultSelector faults = make("dup=1; plane=1:ecn=1; plane=2:trim=1");
   faults.advance(at(0), burst());
   EXPECT_EQ(flagged(faults, FaultSelector::kCopied), kAll);
@@ -63,7 +63,7 @@ TEST(FaultSelector, advance__RulesAreIndependent) {
 }
 
 // A distance is counted in packets, whatever bursts they come in.
-TEST(FaultSelector, advance__TheSizeOfBurstsDoesNotMatter) {
+TEST(FaultSelector, advance__the_size_of_bursts_does_not_matter) {
   FaultSelector whole = make("seed=7; loss=0.2"), single = make("seed=7; loss=0.2");
   int lost = 0;
   for (int round = 0; round < 100; ++round) {
@@ -84,7 +84,7 @@ TEST(FaultSelector, advance__TheSizeOfBurstsDoesNotMatter) {
   EXPECT_NEAR(lost, 200, 60);
 }
 
-TEST(FaultSelector, advance__LossesInARowGoOnInTheNextBurst) {
+TEST(FaultSelector, advance__losses_in_a_row_go_on_in_the_next_burst) {
   FaultSelector faults = make("burstloss=0.01/25");
   uint32_t row = 0, rows = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -102,13 +102,13 @@ TEST(FaultSelector, advance__LossesInARowGoOnInTheNextBurst) {
   EXPECT_GT(rows, 2u);
 }
 
-TEST(FaultSelector, evaluate__ABlackHoleDropsTheWholeBurstOfItsScope) {
+TEST(FaultSelector, evaluate__a_black_hole_drops_the_whole_burst_of_its_scope) {
   FaultSelector faults = make("plane=2:blackhole");
   EXPECT_TRUE(faults.evaluate(at(0), burst(kSegments, 1_plane)).dropped);
   EXPECT_FALSE(faults.evaluate(at(0), burst(kSegments, 0_plane)).dropped);
 }
 
-TEST(FaultSelector, evaluate__DelaysAddUpAndAffectNoPacket) {
+TEST(FaultSelector, evaluate__delays_add_up_and_affect_no_packet) {
   FaultSelector faults = make("delay=2ms/3ms; delay=10ms");
   Duration least = Duration::infinite(), most;
   for (int round = 0; round < 200; ++round) {
@@ -124,7 +124,7 @@ TEST(FaultSelector, evaluate__DelaysAddUpAndAffectNoPacket) {
 }
 
 // Offering a burst again must not change what happens to it.
-TEST(FaultSelector, evaluate__ChangesNoDistance) {
+TEST(FaultSelector, evaluate__changes_no_distance) {
   FaultSelector once = make("seed=3; loss=0.1"), often = make("seed=3; loss=0.1");
   for (int round = 0; round < 100; ++round) {
     for (int i = 0; i < 5; ++i) (void)often.evaluate(at(0), burst());
@@ -134,7 +134,7 @@ TEST(FaultSelector, evaluate__ChangesNoDistance) {
   }
 }
 
-TEST(FaultSelector, evaluate__TimesCountFromTheFirstBurst) {
+TEST(FaultSelector, evaluate__times_count_from_the_first_burst) {
   FaultSelector faults = make("blackhole@10ms-20ms");
   EXPECT_FALSE(faults.evaluate(at(5), burst()).dropped);
   EXPECT_FALSE(faults.evaluate(at(14), burst()).dropped);

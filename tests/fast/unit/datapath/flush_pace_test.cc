@@ -9,7 +9,7 @@ Instant us(int64_t n) {
   return Instant::from_ns(n * 1000);
 }
 
-TEST(FlushPace, next_flush__NeverWhileNothingWaits) {
+TEST(FlushPace, next_flush__never_while_nothing_waits) {
   FlushPace pace;
   EXPECT_EQ(pace.next_flush(), Instant::never());
   pace.note_call(us(100));
@@ -17,7 +17,7 @@ TEST(FlushPace, next_flush__NeverWhileNothingWaits) {
   EXPECT_EQ(pace.next_flush(), Instant::never());
 }
 
-TEST(FlushPace, next_flush__PausesGrowWithTheTimeThatFramesWait) {
+TEST(FlushPace, next_flush__pauses_grow_with_the_time_that_frames_wait) {
   FlushPace pace;
   pace.note_call(us(100));
   pace.note_flush(true);
@@ -30,7 +30,7 @@ TEST(FlushPace, next_flush__PausesGrowWithTheTimeThatFramesWait) {
   EXPECT_EQ(pace.next_flush(), us(1000000) + FlushPace::kMaxPause);
 }
 
-TEST(FlushPace, next_flush__BeginsAnewAfterAWholeFlush) {
+TEST(FlushPace, next_flush__begins_anew_after_a_whole_flush) {
   FlushPace pace;
   pace.note_call(us(100));
   pace.note_flush(true);

@@ -7,7 +7,7 @@
 namespace mrc::datapath {
 namespace {
 
-TEST(ReadySources, next__GoesRound) {
+TEST(ReadySources, next__goes_round) {
   ReadySources ready;
   EXPECT_FALSE(ready.any());
   for (const uint32_t i : {0u, 5u, 63u, 64u, 127u}) ready.set(i);
@@ -19,7 +19,7 @@ TEST(ReadySources, next__GoesRound) {
   EXPECT_EQ(order, (std::vector<uint32_t>{0, 5, 63, 64, 127, 0, 5}));
 }
 
-TEST(ReadySources, next__ComesBackToTheWordInWhichItBegan) {
+TEST(ReadySources, next__comes_back_to_the_word_in_which_it_began) {
   ReadySources ready;
   for (const uint32_t i : {3u, 66u}) {
     ready.set(i);
@@ -29,7 +29,7 @@ TEST(ReadySources, next__ComesBackToTheWordInWhichItBegan) {
   }
 }
 
-TEST(ReadySources, clear__LeavesTheOthers) {
+TEST(ReadySources, clear__leaves_the_others) {
   ReadySources ready;
   for (const uint32_t i : {3u, 4u, 68u}) ready.set(i);
   ready.clear(3);

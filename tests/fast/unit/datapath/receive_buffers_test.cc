@@ -5,7 +5,7 @@
 namespace mrc::datapath {
 namespace {
 
-TEST(ReceiveBuffers, open__AsManyAsThereIsRoomForUpToALimit) {
+TEST(ReceiveBuffers, open__as_many_as_there_is_room_for_up_to_a_limit) {
   ReceiveBuffers few, many;
   ASSERT_TRUE(few.open(262144, 65536, UINT32_MAX));
   EXPECT_EQ(few.available(), 4u);
@@ -13,7 +13,7 @@ TEST(ReceiveBuffers, open__AsManyAsThereIsRoomForUpToALimit) {
   EXPECT_EQ(many.available(), 64u);
 }
 
-TEST(ReceiveBuffers, take__GoesOnBehindTheLastUntilAllAreReturned) {
+TEST(ReceiveBuffers, take__goes_on_behind_the_last_until_all_are_returned) {
   ReceiveBuffers buffers;
   ASSERT_TRUE(buffers.open(65536, 16384, UINT32_MAX));
   uint8_t* const first = buffers.at(0);

@@ -5,7 +5,7 @@
 namespace mrc::datapath {
 namespace {
 
-TEST(SendErrors, first__IsKept) {
+TEST(SendErrors, first__is_kept) {
   SendErrors errors;
   EXPECT_EQ(errors.first(), "");
   errors.note(EPERM);
@@ -14,7 +14,7 @@ TEST(SendErrors, first__IsKept) {
   EXPECT_FALSE(errors.take_too_long());
 }
 
-TEST(SendErrors, take_too_long__IsTheLastPlaceAndOnce) {
+TEST(SendErrors, take_too_long__is_the_last_place_and_once) {
   SendErrors errors;
   errors.set_destination(1_plane, IpAddress::v4(10, 0, 0, 1));
   errors.note_refusal(EMSGSIZE);

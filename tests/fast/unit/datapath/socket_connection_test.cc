@@ -47,7 +47,7 @@ class SocketConnectionTest : public ::testing::Test {
   SocketConnection connection_;
 };
 
-TEST_F(SocketConnectionTest, use__ConnectsAfterBurstsInARow) {
+TEST_F(SocketConnectionTest, use__connects_after_bursts_in_a_row) {
   for (int i = 0; i < SocketConnection::kConnectAfter; ++i) EXPECT_FALSE(use(1)) << i;
   EXPECT_EQ(g_connects, 0);
   EXPECT_TRUE(use(1));
@@ -56,7 +56,7 @@ TEST_F(SocketConnectionTest, use__ConnectsAfterBurstsInARow) {
   EXPECT_EQ(g_options, 1);
 }
 
-TEST_F(SocketConnectionTest, use__ABurstElsewhereIsExplicitAndBreaksTheRow) {
+TEST_F(SocketConnectionTest, use__a_burst_elsewhere_is_explicit_and_breaks_the_row) {
   for (int i = 0; i < SocketConnection::kConnectAfter; ++i) EXPECT_FALSE(use(1));
   EXPECT_FALSE(use(2));
   for (int i = 0; i < SocketConnection::kConnectAfter; ++i) EXPECT_FALSE(use(1));
@@ -65,7 +65,7 @@ TEST_F(SocketConnectionTest, use__ABurstElsewhereIsExplicitAndBreaksTheRow) {
   EXPECT_TRUE(use(1)) << "it is still connected";
 }
 
-TEST_F(SocketConnectionTest, use__ReconnectsWhenBurstsElsewhereContinue) {
+TEST_F(SocketConnectionTest, use__reconnects_when_bursts_elsewhere_continue) {
   use_often(1);
   use_often(2);
   EXPECT_EQ(g_connects, 2);
@@ -73,7 +73,7 @@ TEST_F(SocketConnectionTest, use__ReconnectsWhenBurstsElsewhereContinue) {
   EXPECT_FALSE(use(1));
 }
 
-TEST_F(SocketConnectionTest, use__SetsTheTrafficClassWhenItChanges) {
+TEST_F(SocketConnectionTest, use__sets_the_traffic_class_when_it_changes) {
   use_often(1);
   EXPECT_EQ(g_options, 1);
   EXPECT_TRUE(use(1, 8));
@@ -83,7 +83,7 @@ TEST_F(SocketConnectionTest, use__SetsTheTrafficClassWhenItChanges) {
   EXPECT_FALSE(use(1, 12));
 }
 
-TEST_F(SocketConnectionTest, use__StaysExplicitWhereConnectFailsAndTriesOncePerRow) {
+TEST_F(SocketConnectionTest, use__stays_explicit_where_connect_fails_and_tries_once_per_row) {
   g_fail_connect = true;
   use_often(1);
   EXPECT_FALSE(use(1));

@@ -65,7 +65,7 @@ class SplitBurstTest : public ::testing::Test {
   SplitBurst split_;
 };
 
-TEST_F(SplitBurstTest, cut__AtTheSegmentsWhateverThePieces) {
+TEST_F(SplitBurstTest, cut__at_the_segments_whatever_the_pieces) {
   cut(4, {"abc", "", "defghi", "j"});
   EXPECT_EQ(split_.segments(), 3u);
   EXPECT_EQ(send(), 3u);
@@ -75,7 +75,7 @@ TEST_F(SplitBurstTest, cut__AtTheSegmentsWhateverThePieces) {
   EXPECT_EQ(counters_.tx_calls, 1u);
 }
 
-TEST_F(SplitBurstTest, send__GoesOnBehindWhatTheKernelTook) {
+TEST_F(SplitBurstTest, send__goes_on_behind_what_the_kernel_took) {
   cut(1, {"abcd"});
   g_results = {1, 2};
   EXPECT_EQ(send(), 4u);
@@ -83,7 +83,7 @@ TEST_F(SplitBurstTest, send__GoesOnBehindWhatTheKernelTook) {
   EXPECT_EQ(counters_.tx_calls, 3u);
 }
 
-TEST_F(SplitBurstTest, send__EndsWhereThereIsNoRoom) {
+TEST_F(SplitBurstTest, send__ends_where_there_is_no_room) {
   cut(1, {"abcd"});
   g_results = {3, -EAGAIN};
   EXPECT_EQ(send(), 3u);
@@ -91,7 +91,7 @@ TEST_F(SplitBurstTest, send__EndsWhereThereIsNoRoom) {
   EXPECT_EQ(counters_.tx_errors, 0u);
 }
 
-TEST_F(SplitBurstTest, send__ARefusedPacketIsLostAndTheOthersPass) {
+TEST_F(SplitBurstTest, send__a_refused_packet_is_lost_and_the_others_pass) {
   cut(1, {"abcd"});
   g_results = {1, -EMSGSIZE};
   EXPECT_EQ(send(), 4u);
@@ -105,7 +105,7 @@ TEST_F(SplitBurstTest, send__ARefusedPacketIsLostAndTheOthersPass) {
 }
 
 // An ICMP message for an earlier packet is reported once, and concerns none of these.
-TEST_F(SplitBurstTest, send__ARefusedConnectionIsTriedOnceMore) {
+TEST_F(SplitBurstTest, send__a_refused_connection_is_tried_once_more) {
   cut(1, {"ab"});
   g_results = {-ECONNREFUSED, -EINTR};
   EXPECT_EQ(send(), 2u);

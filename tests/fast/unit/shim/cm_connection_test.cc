@@ -11,7 +11,7 @@ namespace {
 
 using EventType = Event::Type;
 
-TEST(CmConnection, ExchangesNumbersGidsDepthsAndPrivateData) {
+TEST(CmConnection, exchanges_numbers_gids_depths_and_private_data) {
   Pair pair;
   pair.listen();
   const uint64_t client = pair.connect(text("question"));
@@ -43,7 +43,7 @@ TEST(CmConnection, ExchangesNumbersGidsDepthsAndPrivateData) {
   EXPECT_EQ(pair.sides[1].half_open(), 0u);
 }
 
-TEST(CmConnection, SmallerMtuIsUsedByBoth) {
+TEST(CmConnection, smaller_mtu_is_used_by_both) {
   Pair pair;
   pair.listen();
   const uint64_t client = pair.connect();
@@ -56,7 +56,7 @@ TEST(CmConnection, SmallerMtuIsUsedByBoth) {
   EXPECT_EQ(pair.sides[1].find(server)->peer().mtu, 3);
 }
 
-TEST(CmConnection, DisconnectReachesBothAndTimewaitEnds) {
+TEST(CmConnection, disconnect_reaches_both_and_timewait_ends) {
   for (int side = 0; side < 2; ++side) {
     Pair pair;
     pair.listen();
@@ -75,7 +75,7 @@ TEST(CmConnection, DisconnectReachesBothAndTimewaitEnds) {
   }
 }
 
-TEST(CmConnection, BothDisconnectAtOnce) {
+TEST(CmConnection, both_disconnect_at_once) {
   Pair pair;
   pair.listen();
   const auto [client, server] = pair.establish();
@@ -89,7 +89,7 @@ TEST(CmConnection, BothDisconnectAtOnce) {
   }
 }
 
-TEST(CmConnection, ServerRejectsWithPrivateData) {
+TEST(CmConnection, server_rejects_with_private_data) {
   Pair pair;
   pair.listen();
   const uint64_t client = pair.connect();
@@ -105,7 +105,7 @@ TEST(CmConnection, ServerRejectsWithPrivateData) {
   EXPECT_EQ(pair.sides[1].connections(), 0u);
 }
 
-TEST(CmConnection, ClientRejectsTheReply) {
+TEST(CmConnection, client_rejects_the_reply) {
   Pair pair;
   pair.listen();
   const uint64_t client = pair.connect();
@@ -131,7 +131,7 @@ TEST(CmConnection, a_request_without_an_answer_is_unreachable_after_all_attempts
 }
 
 // [CM-GONE-1]
-TEST(CmConnection, ClosedPortIsRejected) {
+TEST(CmConnection, closed_port_is_rejected) {
   Pair pair;
   pair.closed[1] = true;
   pair.connect();
@@ -143,7 +143,7 @@ TEST(CmConnection, ClosedPortIsRejected) {
   EXPECT_LT(pair.now - start, kListenerAbsent + 500 * kMs);
 }
 
-TEST(CmConnection, ListenerThatOpensLateIsReached) {
+TEST(CmConnection, listener_that_opens_late_is_reached) {
   Pair pair;
   pair.closed[1] = true;
   pair.connect();
@@ -157,7 +157,7 @@ TEST(CmConnection, ListenerThatOpensLateIsReached) {
 }
 
 // The listener's socket may be closed as soon as the connection is accepted.
-TEST(CmConnection, RefusalOfARepeatedReqIsNotFinal) {
+TEST(CmConnection, refusal_of_a_repeated_req_is_not_final) {
   Pair pair;
   pair.listen();
   const uint64_t client = pair.connect();
@@ -171,7 +171,7 @@ TEST(CmConnection, RefusalOfARepeatedReqIsNotFinal) {
   EXPECT_NE(pair.until(0, EventType::kResponse), nullptr);
 }
 
-TEST(CmConnection, ListenerThatEndsBeforeItsAnswerIsRejected) {
+TEST(CmConnection, listener_that_ends_before_its_answer_is_rejected) {
   Pair pair;
   pair.listen();
   pair.connect();
@@ -183,7 +183,7 @@ TEST(CmConnection, ListenerThatEndsBeforeItsAnswerIsRejected) {
 }
 
 // [CM-GONE-1]
-TEST(CmConnection, EndedProcessDisconnectsItsPeers) {
+TEST(CmConnection, ended_process_disconnects_its_peers) {
   for (int side = 0; side < 2; ++side) {
     Pair pair;
     pair.listen();
@@ -195,7 +195,7 @@ TEST(CmConnection, EndedProcessDisconnectsItsPeers) {
   }
 }
 
-TEST(CmConnection, SilentPeerStaysConnected) {
+TEST(CmConnection, silent_peer_stays_connected) {
   Pair pair;
   pair.listen();
   const auto [client, server] = pair.establish();
@@ -205,7 +205,7 @@ TEST(CmConnection, SilentPeerStaysConnected) {
   EXPECT_EQ(pair.state(1, server), State::kEstablished);
 }
 
-TEST(CmConnection, PeerThatForgotTheConnectionDisconnectsIt) {
+TEST(CmConnection, peer_that_forgot_the_connection_disconnects_it) {
   Pair pair;
   pair.listen();
   ASSERT_NE(pair.establish().first, 0u);
@@ -215,7 +215,7 @@ TEST(CmConnection, PeerThatForgotTheConnectionDisconnectsIt) {
   EXPECT_EQ(pair.sides[1].connections(), 0u);
 }
 
-TEST(CmConnection, DisconnectWithoutAnswerEnds) {
+TEST(CmConnection, disconnect_without_answer_ends) {
   Pair pair;
   pair.listen();
   const auto [client, server] = pair.establish();
@@ -227,7 +227,7 @@ TEST(CmConnection, DisconnectWithoutAnswerEnds) {
   EXPECT_EQ(pair.sent[Type::kDreq], kMaxAttempts);
 }
 
-TEST(CmConnection, EachMessageMayBeLostOnce) {
+TEST(CmConnection, each_message_may_be_lost_once) {
   for (int lost = 1; lost <= 9; ++lost) {
     Pair pair;
     pair.listen();
@@ -249,7 +249,7 @@ TEST(CmConnection, EachMessageMayBeLostOnce) {
   }
 }
 
-TEST(CmConnection, LostRejectIsAskedForAgain) {
+TEST(CmConnection, lost_reject_is_asked_for_again) {
   Pair pair;
   pair.listen();
   bool done = false;
@@ -260,7 +260,7 @@ TEST(CmConnection, LostRejectIsAskedForAgain) {
   EXPECT_NE(pair.until(0, EventType::kRejected), nullptr);
 }
 
-TEST(CmConnection, EveryMessageTwiceIsOneConnection) {
+TEST(CmConnection, every_message_twice_is_one_connection) {
   Pair pair;
   pair.listen();
   const auto [client, server] = pair.establish();
@@ -289,7 +289,7 @@ TEST(CmConnection, EveryMessageTwiceIsOneConnection) {
 }
 
 // [CM-RTX-2]
-TEST(CmConnection, SlowApplicationIsWaitedFor) {
+TEST(CmConnection, slow_application_is_waited_for) {
   Pair pair;
   pair.listen();
   const uint64_t client = pair.connect();
@@ -305,7 +305,7 @@ TEST(CmConnection, SlowApplicationIsWaitedFor) {
 }
 
 // [CM-RTX-2]
-TEST(CmConnection, QuickApplicationsNeedNoMra) {
+TEST(CmConnection, quick_applications_need_no_mra) {
   Pair quick;
   quick.listen();
   ASSERT_NE(quick.establish().first, 0u);
@@ -330,7 +330,7 @@ TEST(CmConnection, QuickApplicationsNeedNoMra) {
   }
 }
 
-TEST(CmConnection, ApplicationThatNeverDecidesIsGivenUp) {
+TEST(CmConnection, application_that_never_decides_is_given_up) {
   Pair pair;
   pair.listen();
   pair.connect();
@@ -341,7 +341,7 @@ TEST(CmConnection, ApplicationThatNeverDecidesIsGivenUp) {
   EXPECT_FALSE(pair.accept(server));
 }
 
-TEST(CmConnection, AbandonedConnectionsTellThePeer) {
+TEST(CmConnection, abandoned_connections_tell_the_peer) {
   for (int when = 0; when < 5; ++when) {
     Pair pair;
     pair.listen();
@@ -369,7 +369,7 @@ TEST(CmConnection, AbandonedConnectionsTellThePeer) {
   }
 }
 
-TEST(CmConnection, DataBeforeTheRtuEstablishes) {
+TEST(CmConnection, data_before_the_rtu_establishes) {
   Pair pair;
   pair.listen();
   pair.drops = [](int, const Message& m) { return m.type == Type::kRtu || m.type == Type::kPing; };
@@ -387,7 +387,7 @@ TEST(CmConnection, DataBeforeTheRtuEstablishes) {
   EXPECT_NE(pair.until(1, EventType::kEstablished), nullptr);
 }
 
-TEST(CmConnection, CommandsInWrongStatesAreRefused) {
+TEST(CmConnection, commands_in_wrong_states_are_refused) {
   Pair pair;
   pair.listen();
   const uint64_t client = pair.connect();
@@ -401,7 +401,7 @@ TEST(CmConnection, CommandsInWrongStatesAreRefused) {
 }
 
 // [CM-COOKIE-1]
-TEST(CmEndpoint, NothingIsKeptForAReqWithoutItsCookie) {
+TEST(CmEndpoint, nothing_is_kept_for_a_req_without_its_cookie) {
   Pair pair;
   pair.listen();
   Message req;
@@ -438,7 +438,7 @@ TEST(CmEndpoint, answers_to_unknown_sources_are_not_longer_than_their_requests) 
 }
 
 // [CM-MSG-3] [CM-MSG-4]
-TEST(CmEndpoint, MessagesWithWrongNumbersOrFromElsewhereChangeNothing) {
+TEST(CmEndpoint, messages_with_wrong_numbers_or_from_elsewhere_change_nothing) {
   Pair pair;
   pair.listen();
   const auto [client, server] = pair.establish();
@@ -458,7 +458,7 @@ TEST(CmEndpoint, MessagesWithWrongNumbersOrFromElsewhereChangeNothing) {
 }
 
 // [CM-LIM-1]
-TEST(CmEndpoint, BacklogHoldsFurtherClientsBackUntilThereIsRoom) {
+TEST(CmEndpoint, backlog_holds_further_clients_back_until_there_is_room) {
   Pair pair;
   pair.listen(2);
   for (int i = 0; i < 3; ++i) pair.connect();
@@ -469,7 +469,7 @@ TEST(CmEndpoint, BacklogHoldsFurtherClientsBackUntilThereIsRoom) {
   EXPECT_EQ(pair.count(1, EventType::kRequest), 3u);
 }
 
-TEST(CmEndpoint, HalfOpenConnectionsOfOneHostAreLimited) {
+TEST(CmEndpoint, half_open_connections_of_one_host_are_limited) {
   Pair pair;
   pair.listen(10'000);
   for (size_t i = 0; i < kMaxHalfOpenPerHost + 50; ++i) pair.connect();
@@ -479,7 +479,7 @@ TEST(CmEndpoint, HalfOpenConnectionsOfOneHostAreLimited) {
 
 // A program that opens a thousand connections at once, to one that takes a millisecond to accept each: none of its
 // requests is dropped, which would cost it the time until it is repeated. [CM-LIM-1]
-TEST(CmEndpoint, AThousandConnectionsOfOneHostNeedNoRepetition) {
+TEST(CmEndpoint, a_thousand_connections_of_one_host_need_no_repetition) {
   constexpr size_t kConnections = 1000;
   Pair pair;
   pair.listen(1024);
@@ -503,7 +503,7 @@ TEST(CmEndpoint, AThousandConnectionsOfOneHostNeedNoRepetition) {
 }
 
 // A host has as many IPv6 addresses as it wants: those of one network of 64 bits count as one.
-TEST(CmEndpoint, AddressesOfOneNetworkAreOneHost) {
+TEST(CmEndpoint, addresses_of_one_network_are_one_host) {
   for (const int differs : {8, 7}) {
     Pair pair;
     pair.listen(10'000);
@@ -521,7 +521,7 @@ TEST(CmEndpoint, AddressesOfOneNetworkAreOneHost) {
 }
 
 // [CM-LIM-2]
-TEST(CmEndpoint, AcceptedClientsThatDoNotAnswerLeaveTheirPlacesToOthers) {
+TEST(CmEndpoint, accepted_clients_that_do_not_answer_leave_their_places_to_others) {
   Pair pair;
   pair.listen(10'000);
   pair.drops = [](int to, const Message& m) { return to == 0 && m.type == Type::kRep; };  // these never answer
@@ -553,7 +553,7 @@ TEST(CmEndpoint, no_half_open_connection_is_given_up_while_there_is_room) {
 }
 
 // Connections whose application has not decided are not the client's fault.
-TEST(CmEndpoint, UndecidedConnectionsKeepTheirPlaces) {
+TEST(CmEndpoint, undecided_connections_keep_their_places) {
   Pair pair;
   pair.listen(10'000);
   for (size_t i = 0; i < kMaxHalfOpenPerHost + 1; ++i) pair.connect();
@@ -581,7 +581,7 @@ TEST(CmEndpoint, a_full_backlog_displaces_no_connection) {
 }
 
 // A host that has its share may only displace its own; above the limit of all, the oldest goes, whosever it is.
-TEST(CmEndpoint, TheOldestOfAllHostsLeavesAtTheLimitOfAll) {
+TEST(CmEndpoint, the_oldest_of_all_hosts_leaves_at_the_limit_of_all) {
   Pair pair;
   pair.listen(10'000);
   uint8_t host = 10;
@@ -601,7 +601,7 @@ TEST(CmEndpoint, TheOldestOfAllHostsLeavesAtTheLimitOfAll) {
 }
 
 // [CM-LIM-3]
-TEST(CmEndpoint, RefusalsThatAreRepeatedAreBounded) {
+TEST(CmEndpoint, refusals_that_are_repeated_are_bounded) {
   Pair pair;
   pair.listen(10'000);
   const auto refuse_one = [&] {
@@ -619,7 +619,7 @@ TEST(CmEndpoint, RefusalsThatAreRepeatedAreBounded) {
   EXPECT_EQ(pair.sides[1].repeating(), kMaxRepeatingPerHost);
 }
 
-TEST(CmEndpoint, ListenerOfAnotherPortSpaceIsNotReached) {
+TEST(CmEndpoint, listener_of_another_port_space_is_not_reached) {
   Pair pair;
   pair.sides[1].listen(kListenSocket, kListener, Type::kReq, 0x13F, 16);
   pair.connect();
@@ -628,7 +628,7 @@ TEST(CmEndpoint, ListenerOfAnotherPortSpaceIsNotReached) {
 }
 
 // 5 % of the datagrams are lost, some are late, some arrive twice: no connection is.
-TEST(CmEndpoint, NoConnectionIsLostAtFivePercentLoss) {
+TEST(CmEndpoint, no_connection_is_lost_at_five_percent_loss) {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     Pair pair;

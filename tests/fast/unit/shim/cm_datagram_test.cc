@@ -14,7 +14,7 @@ namespace {
 
 using EventType = Event::Type;
 
-TEST(CmDatagram, TheAnswerNamesTheQueuePair) {
+TEST(CmDatagram, the_answer_names_the_queue_pair) {
   Pair pair;
   pair.listen_for_datagrams();
   const uint64_t client = pair.resolve(text("where"));
@@ -45,7 +45,7 @@ TEST(CmDatagram, TheAnswerNamesTheQueuePair) {
   EXPECT_EQ(pair.events[0].size() + pair.events[1].size(), 2u);
 }
 
-TEST(CmDatagram, RefusalsHaveAStatus) {
+TEST(CmDatagram, refusals_have_a_status) {
   for (const bool command : {true, false}) {
     Pair pair;
     pair.listen_for_datagrams();
@@ -63,7 +63,7 @@ TEST(CmDatagram, RefusalsHaveAStatus) {
   }
 }
 
-TEST(CmDatagram, NoListenerIsUnsupported) {
+TEST(CmDatagram, no_listener_is_unsupported) {
   Pair pair;
   pair.closed[1] = true;
   const uint64_t start = pair.now;
@@ -74,7 +74,7 @@ TEST(CmDatagram, NoListenerIsUnsupported) {
   EXPECT_GE(pair.now - start, kListenerAbsent);
 }
 
-TEST(CmDatagram, SilenceIsUnreachable) {
+TEST(CmDatagram, silence_is_unreachable) {
   Pair pair;
   const uint64_t client = pair.resolve();
   const Event* event = pair.until(0, EventType::kUnreachable);
@@ -83,7 +83,7 @@ TEST(CmDatagram, SilenceIsUnreachable) {
   EXPECT_EQ(pair.state(0, client), State::kClosed);
 }
 
-TEST(CmDatagram, SlowApplicationIsWaitedFor) {
+TEST(CmDatagram, slow_application_is_waited_for) {
   Pair pair;
   pair.listen_for_datagrams();
   pair.resolve();
@@ -94,7 +94,7 @@ TEST(CmDatagram, SlowApplicationIsWaitedFor) {
   EXPECT_EQ(pair.count(1, EventType::kRequest), 1u);
 }
 
-TEST(CmDatagram, ALostAnswerIsAskedForAgain) {
+TEST(CmDatagram, a_lost_answer_is_asked_for_again) {
   Pair pair;
   pair.listen_for_datagrams();
   int lost = 3;
@@ -105,7 +105,7 @@ TEST(CmDatagram, ALostAnswerIsAskedForAgain) {
   EXPECT_EQ(pair.count(1, EventType::kRequest), 1u);
 }
 
-TEST(CmDatagram, AnAbandonedClientIsSilent) {
+TEST(CmDatagram, an_abandoned_client_is_silent) {
   Pair pair;
   pair.listen_for_datagrams();
   const uint64_t client = pair.resolve();
@@ -119,7 +119,7 @@ TEST(CmDatagram, AnAbandonedClientIsSilent) {
 }
 
 // The next answer displaces the oldest one, of the same host or of all. [CM-LIM-3]
-TEST(CmDatagram, AnswersThatAreRepeatedAreBounded) {
+TEST(CmDatagram, answers_that_are_repeated_are_bounded) {
   for (const size_t hosts : {1u, 8u}) {
     const size_t limit = hosts == 1 ? kMaxRepeatingPerHost : kMaxRepeating;
     Pair pair;
@@ -157,7 +157,7 @@ TEST(CmDatagram, AnswersThatAreRepeatedAreBounded) {
 }
 
 // At its own limit a host displaces its own answers alone. [CM-LIM-3]
-TEST(CmDatagram, AHostAtItsLimitDisplacesNoOther) {
+TEST(CmDatagram, a_host_at_its_limit_displaces_no_other) {
   Pair pair;
   pair.listen_for_datagrams(10'000);
   uint8_t host = 10;
@@ -179,7 +179,7 @@ TEST(CmDatagram, AHostAtItsLimitDisplacesNoOther) {
 }
 
 // A client whose answer is lost and forgotten gets another one. [CM-LIM-3]
-TEST(CmDatagram, AForgottenAnswerIsAskedForAnew) {
+TEST(CmDatagram, a_forgotten_answer_is_asked_for_anew) {
   Pair pair;
   pair.listen_for_datagrams(10'000);
   bool lost = true;
@@ -193,7 +193,7 @@ TEST(CmDatagram, AForgottenAnswerIsAskedForAnew) {
 }
 
 // A listener for connections does not get questions of datagrams, nor the other way round.
-TEST(CmDatagram, ListenersAreOfOneKind) {
+TEST(CmDatagram, listeners_are_of_one_kind) {
   Pair pair;
   pair.sides[1].listen(kListenSocket, kListener, Type::kReq, 0x111, 16);
   pair.resolve();
@@ -206,7 +206,7 @@ TEST(CmDatagram, ListenersAreOfOneKind) {
 }
 
 // [CM-MSG-3] What belongs to connections does not touch the ids of datagrams.
-TEST(CmDatagram, MessagesOfConnectionsChangeNothing) {
+TEST(CmDatagram, messages_of_connections_change_nothing) {
   Pair pair;
   pair.listen_for_datagrams();
   const uint64_t client = pair.resolve();
@@ -231,7 +231,7 @@ TEST(CmDatagram, MessagesOfConnectionsChangeNothing) {
   EXPECT_EQ(pair.events[1].size(), 1u);
 }
 
-TEST(CmDatagram, NoneIsLostAtFivePercentLoss) {
+TEST(CmDatagram, none_is_lost_at_five_percent_loss) {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     Pair pair;

@@ -47,7 +47,7 @@ std::vector<Type> all_types() {
   return types;
 }
 
-TEST(CmMessage, EveryTypeSurvivesItsEncoding) {
+TEST(CmMessage, every_type_survives_its_encoding) {
   for (const Type type : all_types()) {
     const std::vector<uint8_t> bytes = encode(example(type));
     Message m;
@@ -59,7 +59,7 @@ TEST(CmMessage, EveryTypeSurvivesItsEncoding) {
   }
 }
 
-TEST(CmMessage, LayoutOfAReqIsFixed) {
+TEST(CmMessage, layout_of_a_req_is_fixed) {
   const std::vector<uint8_t> bytes = encode(example(Type::kReq));
   ASSERT_EQ(bytes.size(), 24u + 8 + 4 + 32 + 5);
   EXPECT_EQ(bytes[0], 'M');
@@ -72,7 +72,7 @@ TEST(CmMessage, LayoutOfAReqIsFixed) {
   EXPECT_EQ(bytes[68], 'h');
 }
 
-TEST(CmMessage, EveryOtherLengthIsRefused) {
+TEST(CmMessage, every_other_length_is_refused) {
   for (const Type type : all_types()) {
     Message plain = example(type);
     plain.private_data.size = 0;
@@ -92,7 +92,7 @@ TEST(CmMessage, EveryOtherLengthIsRefused) {
   }
 }
 
-TEST(CmMessage, FieldsOutOfRangeAreRefused) {
+TEST(CmMessage, fields_out_of_range_are_refused) {
   Type type = Type::kReq;
   const auto refuses = [&](size_t at, uint8_t value, DecodeError error) {
     std::vector<uint8_t> bytes = encode(example(type));
@@ -124,7 +124,7 @@ TEST(CmMessage, FieldsOutOfRangeAreRefused) {
 }
 
 // A hostile server would else turn its client's datagrams into multicast. [CM-MSG-5]
-TEST(CmMessage, APeerIsOneQueuePairAndNoGroup) {
+TEST(CmMessage, a_peer_is_one_queue_pair_and_no_group) {
   const auto decoded = [](Type type, uint32_t qpn, std::initializer_list<uint8_t> gid, uint8_t status = 0) {
     Message m = example(type);
     m.status = status;
@@ -145,13 +145,13 @@ TEST(CmMessage, APeerIsOneQueuePairAndNoGroup) {
 }
 
 // The vector of the algorithm's paper: bytes 0 to 14 under the key 0 to 15.
-TEST(CmCookie, HashIsSipHash) {
+TEST(CmCookie, hash_is_sip_hash) {
   uint8_t bytes[15];
   for (uint8_t i = 0; i < 15; ++i) bytes[i] = i;
   EXPECT_EQ(siphash({0x0706050403020100, 0x0f0e0d0c0b0a0908}, bytes, sizeof bytes), 0xa129ca6149be45e5u);
 }
 
-TEST(CmCookie, IsValidForItsClientAndUpToAMinute) {
+TEST(CmCookie, is_valid_for_its_client_and_up_to_a_minute) {
   const Cookies cookies({5, 6});
   const uint64_t t = 90'000 * kMs;
   const uint64_t cookie = cookies.make(t, address(1, 40000), 9);

@@ -72,7 +72,7 @@ class SimNetTest : public testing::Test {
   std::vector<uint8_t> data_;
 };
 
-TEST_F(SimNetTest, SerialisesThenDelays) {
+TEST_F(SimNetTest, serialises_then_delays) {
   send(us(100), 3);
   const auto out = drain();
   ASSERT_EQ(out.size(), 3u);
@@ -84,14 +84,14 @@ TEST_F(SimNetTest, SerialisesThenDelays) {
   }
 }
 
-TEST_F(SimNetTest, PlanesAndDirectionsDoNotShareALink) {
+TEST_F(SimNetTest, planes_and_directions_do_not_share_a_link) {
   send(us(0), 1);
   send(us(0), 1, kSize, 0, 1);
   send(us(0), 1, kSize, 0, 0, 50000, 4, wire::Ecn::kEct0, 1);
   for (const Out& o : drain()) EXPECT_EQ(o.at, us(6));
 }
 
-TEST_F(SimNetTest, LastSegmentMayBeShorter) {
+TEST_F(SimNetTest, last_segment_may_be_shorter) {
   send(us(0), 3, kSize, 34);
   const auto out = drain();
   ASSERT_EQ(out.size(), 3u);
@@ -99,14 +99,14 @@ TEST_F(SimNetTest, LastSegmentMayBeShorter) {
   EXPECT_EQ((out[2].at - out[1].at).ns(), 100);  // 34 + 66 bytes
 }
 
-TEST_F(SimNetTest, QueueDropsWhatExceedsIt) {
+TEST_F(SimNetTest, queue_drops_what_exceeds_it) {
   net_.link(0).queue_bytes = 3000;
   send(us(0), 6);  // the fourth finds 3000 bytes waiting, the fifth 4000
   EXPECT_EQ(drain().size(), 4u);
   EXPECT_EQ(net_.counters().queue_drops, 2u);
 }
 
-TEST_F(SimNetTest, TrimCutsAndMarksInsteadOfDropping) {
+TEST_F(SimNetTest, trim_cuts_and_marks_instead_of_dropping) {
   net_.link(0).queue_bytes = 3000;
   net_.link(0).trim = true;
   send(us(0), 6);
@@ -122,7 +122,7 @@ TEST_F(SimNetTest, TrimCutsAndMarksInsteadOfDropping) {
   }
 }
 
-TEST_F(SimNetTest, ControlPacketsAreNotTrimmed) {
+TEST_F(SimNetTest, control_packets_are_not_trimmed) {
   net_.link(0).queue_bytes = 0;
   net_.link(0).trim = true;
   send(us(0), 3, kSize, 0, 0, 50000, 46);
@@ -131,7 +131,7 @@ TEST_F(SimNetTest, ControlPacketsAreNotTrimmed) {
   EXPECT_EQ(net_.counters().queue_drops, 2u);
 }
 
-TEST_F(SimNetTest, MarksAboveTheThresholdWhereMarkingIsAllowed) {
+TEST_F(SimNetTest, marks_above_the_threshold_where_marking_is_allowed) {
   net_.link(0).ecn_bytes = 2000;
   send(us(0), 5);
   const auto out = drain();
@@ -141,7 +141,7 @@ TEST_F(SimNetTest, MarksAboveTheThresholdWhereMarkingIsAllowed) {
   for (const Out& o : drain()) EXPECT_EQ(o.d.burst.flow.ecn(), wire::Ecn::kNotEct);
 }
 
-TEST_F(SimNetTest, LossHasItsRateAndOnlyOnItsPlane) {
+TEST_F(SimNetTest, loss_has_its_rate_and_only_on_its_plane) {
   net_.link(0).loss = 0.25;
   for (int i = 0; i < 4000; ++i) send(us(i * 10), 1, 100);
   for (int i = 0; i < 100; ++i) send(us(i * 10), 1, 100, 0, 1);
@@ -149,7 +149,7 @@ TEST_F(SimNetTest, LossHasItsRateAndOnlyOnItsPlane) {
   EXPECT_EQ(drain().size(), 4100 - net_.counters().lost);
 }
 
-TEST_F(SimNetTest, BurstLossTakesRunsOfItsLength) {
+TEST_F(SimNetTest, burst_loss_takes_runs_of_its_length) {
   net_.link(0).burst_loss = 0.01;
   net_.link(0).burst_length = 7;
   std::vector<bool> arrived;
@@ -171,7 +171,7 @@ TEST_F(SimNetTest, BurstLossTakesRunsOfItsLength) {
   EXPECT_GT(runs, 5);
 }
 
-TEST_F(SimNetTest, OutageCoversItsWindowPlaneAndSender) {
+TEST_F(SimNetTest, outage_covers_its_window_plane_and_sender) {
   net_.add_outage({0, 0, us(100), us(200)});
   send(us(99), 1);
   send(us(100), 1);
@@ -186,14 +186,14 @@ TEST_F(SimNetTest, OutageCoversItsWindowPlaneAndSender) {
   EXPECT_EQ(net_.counters().lost, 3u);
 }
 
-TEST_F(SimNetTest, OneBadPath) {
+TEST_F(SimNetTest, one_bad_path) {
   net_.set_ev_loss(50001, 1.0);
   send(us(0), 2);
   send(us(0), 2, kSize, 0, 0, 50001);
   EXPECT_EQ(drain().size(), 2u);
 }
 
-TEST_F(SimNetTest, DuplicatesArriveTwiceAndUnchanged) {
+TEST_F(SimNetTest, duplicates_arrive_twice_and_unchanged) {
   net_.link(0).duplicate = 1;
   send(us(0), 1);
   const auto out = drain();
@@ -203,7 +203,7 @@ TEST_F(SimNetTest, DuplicatesArriveTwiceAndUnchanged) {
   EXPECT_EQ(out[0].d.bytes, out[1].d.bytes);
 }
 
-TEST_F(SimNetTest, ReorderHoldsBackByItsDelay) {
+TEST_F(SimNetTest, reorder_holds_back_by_its_delay) {
   net_.link(0).reorder = 1;
   net_.link(0).reorder_delay = Duration::microseconds(70);
   send(us(0), 1);
@@ -215,7 +215,7 @@ TEST_F(SimNetTest, ReorderHoldsBackByItsDelay) {
   EXPECT_EQ(out[1].at, us(76));
 }
 
-TEST_F(SimNetTest, JitterStaysBelowItsBound) {
+TEST_F(SimNetTest, jitter_stays_below_its_bound) {
   net_.link(0).jitter = Duration::microseconds(3);
   bool any = false;
   for (int i = 0; i < 200; ++i) {
@@ -230,7 +230,7 @@ TEST_F(SimNetTest, JitterStaysBelowItsBound) {
   EXPECT_TRUE(any);
 }
 
-TEST_F(SimNetTest, CorruptionChangesOneByte) {
+TEST_F(SimNetTest, corruption_changes_one_byte) {
   net_.link(0).corrupt = 1;
   for (int i = 0; i < 50; ++i) {
     send(us(i * 10), 1);
@@ -240,7 +240,7 @@ TEST_F(SimNetTest, CorruptionChangesOneByte) {
   }
 }
 
-TEST_F(SimNetTest, CoalescesOneFlowAndSizeAsGroDoes) {
+TEST_F(SimNetTest, coalesces_one_flow_and_size_as_gro_does) {
   net_.set_coalescing(true);
   net_.link(0).rate_bps = 8e15;  // everything arrives within a microsecond
   send(us(0), 20, kSize, 34);
@@ -255,7 +255,7 @@ TEST_F(SimNetTest, CoalescesOneFlowAndSizeAsGroDoes) {
   EXPECT_EQ(net_.counters().delivered, 22u);
 }
 
-TEST_F(SimNetTest, UnknownDestinationIsCounted) {
+TEST_F(SimNetTest, unknown_destination_is_counted) {
   send(us(0), 1);
   burst_.flow.dst = IpAddress::v4(192, 0, 2, 1);
   net_.send(us(0), 0, burst_);
@@ -263,7 +263,7 @@ TEST_F(SimNetTest, UnknownDestinationIsCounted) {
   EXPECT_EQ(drain().size(), 1u);
 }
 
-TEST_F(SimNetTest, FilterChoosesWhatVanishes) {
+TEST_F(SimNetTest, filter_chooses_what_vanishes) {
   net_.set_filter([](int, int, const wire::Flow&, const std::vector<uint8_t>& b) { return b[0] == 1; });
   send(us(0), 3);
   auto out = drain();
@@ -286,7 +286,7 @@ TEST_F(SimNetTest, clear_faults__keeps_the_link) {
   EXPECT_EQ(out[0].d.bytes, std::vector<uint8_t>(kSize, 0));
 }
 
-TEST_F(SimNetTest, InjectedPacketsArriveAsGiven) {
+TEST_F(SimNetTest, injected_packets_arrive_as_given) {
   wire::Flow flow;
   flow.src_port = 7;
   net_.inject(us(3), 1, 1, flow, {1, 2, 3});
@@ -313,7 +313,7 @@ class Seeded : public SimNetTest {
   }
 };
 
-TEST(SimNetSeed, DecidesEverything) {
+TEST(SimNetSeed, decides_everything) {
   EXPECT_EQ(Seeded(1).story(), Seeded(1).story());
   EXPECT_NE(Seeded(1).story(), Seeded(2).story());
 }

@@ -27,7 +27,7 @@ void check_every_bit() {
   }
 }
 
-TEST(Codec, CarriedBitsComeBackAndNoOthers) {
+TEST(Codec, carried_bits_come_back_and_no_others) {
   for_each_header([]<typename Header>() { check_every_bit<Header>(); });
 }
 
@@ -56,7 +56,7 @@ struct Odd {
 };
 static_assert(Odd::kSize == 16);
 
-TEST(Codec, FieldsOfAnyShape) {
+TEST(Codec, fields_of_any_shape) {
   Odd h;
   h.across = 0x35;  // five bits: 0x15
   h.three = 0xAB123456;
@@ -80,7 +80,7 @@ TEST(Codec, FieldsOfAnyShape) {
   EXPECT_EQ(back.other, 0x5555);
 }
 
-TEST(Codec, RowsAreFoundByName) {
+TEST(Codec, rows_are_found_by_name) {
   EXPECT_EQ(row_of<Bth>("psn").byte, 9);
   EXPECT_EQ(row_of<Bth>("psn").width, 24);
   EXPECT_EQ(flag_mask<Bth>("ack_req"), 0x80);

@@ -73,7 +73,7 @@ size_t check_header() {
   return count;
 }
 
-TEST(Headers, GoldenVectorsBothDirections) {
+TEST(Headers, golden_vectors_both_directions) {
   size_t checked = 0;
   for_each_header([&]<typename Header>() {
     const size_t vectors = check_header<Header>();
@@ -92,7 +92,7 @@ void check_reserved(const std::string& ones_expected) {
   EXPECT_EQ(encoded, from_hex(ones_expected));
 }
 
-TEST(Headers, ReservedBitsAreIgnoredAndSentAsZero) {
+TEST(Headers, reserved_bits_are_ignored_and_sent_as_zero) {
   check_reserved<Bth>("ffbfffff00ffffffb0ffffff");  // M, variant, R and invariant reserve [MRC-BTH-2] [MRC-BTH-4]
   check_reserved<Tseth>("ffff800f");
   check_reserved<Deth>("ffffffff00ffffff");
@@ -105,7 +105,7 @@ TEST(Headers, ReservedBitsAreIgnoredAndSentAsZero) {
   check_reserved<Eeth>("000c" + std::string(52, '0') + "ffff" + std::string(12, '0'));
 }
 
-TEST(Headers, ValuesWiderThanTheirFieldAreCutNotSpread) {
+TEST(Headers, values_wider_than_their_field_are_cut_not_spread) {
   uint8_t p[Seth::kSize];
   Bth bth;
   bth.pad = 7;
@@ -125,21 +125,21 @@ TEST(Headers, ValuesWiderThanTheirFieldAreCutNotSpread) {
   EXPECT_EQ(std::vector<uint8_t>(p, p + 8), from_hex("00007fff7f000001"));
 }
 
-TEST(Headers, SackPsnsAreRelativeToCumulative) {  // [MRC-SACK-2] [MRC-SACK-3]
+TEST(Headers, sack_psns_are_relative_to_cumulative) {  // [MRC-SACK-2] [MRC-SACK-3]
   Seth h;
   h.cack_psn = Psn(0xFFFFFE);
   h.ack_psn_offset = 5;
   EXPECT_EQ(h.ack_psn().value(), 3u);
 }
 
-TEST(Headers, TimestampTicksAre128ns) {  // [MRC-TSETH-2]
+TEST(Headers, timestamp_ticks_are_128ns) {  // [MRC-TSETH-2]
   EXPECT_EQ(timestamp_of(Instant::from_ns(127)), 0);
   EXPECT_EQ(timestamp_of(Instant::from_ns(128)), 1);
   EXPECT_EQ(timestamp_of(Instant::from_ns(128 * 65535 + 127)), 65535);
   EXPECT_EQ(timestamp_of(Instant::from_ns(128 * 65536)), 0);
 }
 
-TEST(Headers, SyndromeKinds) {  // [MRC-AETH-1]
+TEST(Headers, syndrome_kinds) {  // [MRC-AETH-1]
   EXPECT_TRUE(is_ack_syndrome(0x00) && is_ack_syndrome(0x1F) && !is_ack_syndrome(0x20));
   EXPECT_TRUE(is_nak_syndrome(0x60) && is_nak_syndrome(0x7F) && !is_nak_syndrome(0x80) && !is_nak_syndrome(0x5F));
 }

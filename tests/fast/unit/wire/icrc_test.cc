@@ -28,11 +28,11 @@ Bytes text_bytes(const char* s) {
   return Bytes(s, s + std::char_traits<char>::length(s));
 }
 
-TEST(Icrc, BitwiseReferenceIsTheEthernetCrc) {
+TEST(Icrc, bitwise_reference_is_the_ethernet_crc) {
   EXPECT_EQ(bitwise_crc(text_bytes("123456789")), 0xCBF43926u);
 }
 
-TEST(Icrc, UpdateChains) {
+TEST(Icrc, update_chains) {
   Rng rng(3);
   Bytes data(5000);
   for (auto& b : data) b = static_cast<uint8_t>(rng.next());
@@ -50,7 +50,7 @@ TEST(Icrc, UpdateChains) {
   }
 }
 
-TEST(Icrc, GoldenPackets) {
+TEST(Icrc, golden_packets) {
   const auto packets = golden_packets();
   ASSERT_FALSE(packets.empty());
   for (const GoldenPacket& g : packets) {
@@ -62,7 +62,7 @@ TEST(Icrc, GoldenPackets) {
 }
 
 // The recipe by hand: IPv6 and UDP headers as they are on the wire, then the masks.
-TEST(Icrc, RecipeOverRealIpv6Headers) {  // [MRC-ICRC-2]
+TEST(Icrc, recipe_over_real_ipv6_headers) {  // [MRC-ICRC-2]
   GoldenPacket g = golden_packets()[0];
   ASSERT_FALSE(g.flow.dst.is_v4());
   g.flow.flow_label = 0x71234;
@@ -86,7 +86,7 @@ TEST(Icrc, RecipeOverRealIpv6Headers) {  // [MRC-ICRC-2]
   EXPECT_EQ(icrc_compute(g.flow, {g.bytes.data(), len}), bitwise_crc(wire));
 }
 
-TEST(Icrc, RecipeOverRealIpv4Headers) {  // [MRC-ICRC-3]
+TEST(Icrc, recipe_over_real_ipv4_headers) {  // [MRC-ICRC-3]
   const GoldenPacket g = golden_packets()[1];
   ASSERT_TRUE(g.flow.dst.is_v4());
   const uint32_t len = static_cast<uint32_t>(g.bytes.size());
@@ -104,7 +104,7 @@ TEST(Icrc, RecipeOverRealIpv4Headers) {  // [MRC-ICRC-3]
   EXPECT_EQ(icrc_compute(g.flow, {g.bytes.data(), len}), bitwise_crc(wire));
 }
 
-TEST(Icrc, CoversPortsAddressesAndEveryByteButTheVariantReserve) {  // [MRC-ICRC-2] [MRC-ICRC-4]
+TEST(Icrc, covers_ports_addresses_and_every_byte_but_the_variant_reserve) {  // [MRC-ICRC-2] [MRC-ICRC-4]
   for (const GoldenPacket& g : golden_packets()) {
     SCOPED_TRACE(g.name);
     const uint32_t len = static_cast<uint32_t>(g.bytes.size());
@@ -127,7 +127,7 @@ TEST(Icrc, CoversPortsAddressesAndEveryByteButTheVariantReserve) {  // [MRC-ICRC
   }
 }
 
-TEST(Icrc, PrefixIsSharedByPacketsOfOneLength) {  // [MRC-ICRC-6]
+TEST(Icrc, prefix_is_shared_by_packets_of_one_length) {  // [MRC-ICRC-6]
   const GoldenPacket g = golden_packets()[0];
   const uint32_t len = static_cast<uint32_t>(g.bytes.size());
   const uint32_t prefix = icrc_start(g.flow, len);
@@ -142,14 +142,14 @@ TEST(Icrc, PrefixIsSharedByPacketsOfOneLength) {  // [MRC-ICRC-6]
   EXPECT_NE(icrc_start(g.flow, len + 4), prefix);
 }
 
-TEST(Icrc, TrailerIsLeastSignificantByteFirst) {  // [MRC-ICRC-5]
+TEST(Icrc, trailer_is_least_significant_byte_first) {  // [MRC-ICRC-5]
   uint8_t p[4];
   icrc_store(p, 0x11223344);
   EXPECT_EQ(Bytes(p, p + 4), from_hex("44332211"));
   EXPECT_EQ(icrc_load(p), 0x11223344u);
 }
 
-TEST(Icrc, TooShortForATrailerIsWrong) {
+TEST(Icrc, too_short_for_a_trailer_is_wrong) {
   const Flow flow = golden_packets()[0].flow;
   Bytes b(16);
   icrc_store(b.data() + 12, icrc_compute(flow, {b.data(), 16}));

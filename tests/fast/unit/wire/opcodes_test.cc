@@ -35,7 +35,7 @@ constexpr Row kTable[] = {
     {0xDE, "PROBE", 28, 28, false, false, false, false},
 };
 
-TEST(Opcodes, Table) {
+TEST(Opcodes, table) {
   std::set<int> known;
   for (const Row& r : kTable) {
     SCOPED_TRACE(r.name);

@@ -51,7 +51,7 @@ Bytes request(Opcode op, uint32_t payload, uint32_t dmalen, bool ts = true) {
 constexpr Opcode kRequests[] = {Opcode::kWriteFirst,   Opcode::kWriteMiddle, Opcode::kWriteLast,
                                 Opcode::kWriteLastImm, Opcode::kWriteOnly,   Opcode::kWriteOnlyImm};
 
-TEST(Packet, GoldenPacketsReencodeToTheSameBytes) {
+TEST(Packet, golden_packets_reencode_to_the_same_bytes) {
   const auto packets = golden_packets();
   std::map<Opcode, int> seen;
   for (const GoldenPacket& g : packets) {
@@ -68,7 +68,7 @@ TEST(Packet, GoldenPacketsReencodeToTheSameBytes) {
   for (const OpcodeLayout& o : kLayouts) EXPECT_GT(seen[o.opcode], 0) << o.title << " has no golden packet";
 }
 
-TEST(Packet, FieldsLandInTheirHeaders) {
+TEST(Packet, fields_land_in_their_headers) {
   Packet p;
   const auto packets = golden_packets();
   ASSERT_EQ(packets[2].name, "WRITE Last, pad 3");
@@ -109,7 +109,7 @@ std::string expected_cut(Opcode op, bool ts, bool ports, uint32_t len) {
   return decode_error_name(len < end + kIcrcBytes ? DecodeError::kShortIcrc : DecodeError::kOk);
 }
 
-TEST(Packet, CutAtEveryByteNamesTheMissingHeader) {
+TEST(Packet, cut_at_every_byte_names_the_missing_header) {
   for (const GoldenPacket& g : golden_packets()) {
     for (uint32_t len = 0; len < g.bytes.size(); ++len) {
       SCOPED_TRACE(g.name + " cut to " + std::to_string(len));
@@ -139,7 +139,7 @@ TEST(Packet, CutAtEveryByteNamesTheMissingHeader) {
   }
 }
 
-TEST(Packet, TransportVersion) {  // [MRC-BTH-2]
+TEST(Packet, transport_version) {  // [MRC-BTH-2]
   Bytes b = request(Opcode::kWriteOnly, 4, 4);
   EXPECT_EQ(decode_exact(b), DecodeError::kOk);
   b[1] |= 1;
@@ -147,7 +147,7 @@ TEST(Packet, TransportVersion) {  // [MRC-BTH-2]
   EXPECT_EQ(trimmed_exact(b), DecodeError::kBadTver);
 }
 
-TEST(Packet, EveryOtherOpcodeIsUnknown) {  // [MRC-BTH-1]
+TEST(Packet, every_other_opcode_is_unknown) {  // [MRC-BTH-1]
   size_t known = 0;
   for (int op = 0; op < 256; ++op) {
     Bytes b(64);
@@ -163,7 +163,7 @@ TEST(Packet, EveryOtherOpcodeIsUnknown) {  // [MRC-BTH-1]
   EXPECT_EQ(known, std::size(kOpcodeList));
 }
 
-TEST(Packet, PayloadAgainstMessageLength) {  // [MRC-WIRE-4]
+TEST(Packet, payload_against_message_length) {  // [MRC-WIRE-4]
   for (Opcode op : kRequests) {
     SCOPED_TRACE(opcode_name(op));
     const bool only = is_only(op);
@@ -177,7 +177,7 @@ TEST(Packet, PayloadAgainstMessageLength) {  // [MRC-WIRE-4]
   }
 }
 
-TEST(Packet, PadFillsUpToFourAndOnlyAtTheEnd) {  // [MRC-BTH-3]
+TEST(Packet, pad_fills_up_to_four_and_only_at_the_end) {  // [MRC-BTH-3]
   EXPECT_EQ(pad_for(0), 0);
   EXPECT_EQ(pad_for(1), 3);
   EXPECT_EQ(pad_for(2), 2);
@@ -199,7 +199,7 @@ TEST(Packet, PadFillsUpToFourAndOnlyAtTheEnd) {  // [MRC-BTH-3]
   EXPECT_EQ(decode_exact(unaligned), DecodeError::kBadPad);
 }
 
-TEST(Packet, DatagramsHaveABodyOfAnyLengthWithPad) {  // [MRC-UD-1]
+TEST(Packet, datagrams_have_a_body_of_any_length_with_pad) {  // [MRC-UD-1]
   for (Opcode op : {Opcode::kDatagram, Opcode::kDatagramImm}) {
     SCOPED_TRACE(opcode_name(op));
     for (uint32_t payload = 0; payload <= 8; ++payload) {
@@ -223,7 +223,7 @@ TEST(Packet, DatagramsHaveABodyOfAnyLengthWithPad) {  // [MRC-UD-1]
   }
 }
 
-TEST(Packet, AnEndpointRequestMayBeAsLongAsItsResponse) {  // [MRC-EVP-6]
+TEST(Packet, an_endpoint_request_may_be_as_long_as_its_response) {  // [MRC-EVP-6]
   for (const GoldenPacket& g : golden_packets()) {
     const auto op = static_cast<Opcode>(g.bytes[0]);
     if (!is_control(op)) continue;
@@ -237,7 +237,7 @@ TEST(Packet, AnEndpointRequestMayBeAsLongAsItsResponse) {  // [MRC-EVP-6]
   }
 }
 
-TEST(Packet, AnEvProbeMayBeAsLongAsADataPacket) {  // [MRC-EVP-7]
+TEST(Packet, an_ev_probe_may_be_as_long_as_a_data_packet) {  // [MRC-EVP-7]
   for (const GoldenPacket& g : golden_packets()) {
     const auto op = static_cast<Opcode>(g.bytes[0]);
     if (!is_control(op)) continue;
@@ -252,7 +252,7 @@ TEST(Packet, AnEvProbeMayBeAsLongAsADataPacket) {  // [MRC-EVP-7]
   }
 }
 
-TEST(Packet, ControlPacketsHaveNoBodyAndNoPad) {  // [MRC-WIRE-5]
+TEST(Packet, control_packets_have_no_body_and_no_pad) {  // [MRC-WIRE-5]
   for (const GoldenPacket& g : golden_packets()) {
     if (!is_control(static_cast<Opcode>(g.bytes[0]))) continue;
     SCOPED_TRACE(g.name);
@@ -265,7 +265,7 @@ TEST(Packet, ControlPacketsHaveNoBodyAndNoPad) {  // [MRC-WIRE-5]
   }
 }
 
-TEST(Packet, EndpointOperationsGoToQpnTwo) {  // [MRC-BTH-5]
+TEST(Packet, endpoint_operations_go_to_qpn_two) {  // [MRC-BTH-5]
   for (const GoldenPacket& g : golden_packets()) {
     const Opcode op = static_cast<Opcode>(g.bytes[0]);
     if (!is_endpoint_operation(op)) continue;
@@ -276,7 +276,7 @@ TEST(Packet, EndpointOperationsGoToQpnTwo) {  // [MRC-BTH-5]
   }
 }
 
-TEST(Packet, TimestampBitCountsOnRequestsOnly) {  // [MRC-BTH-6]
+TEST(Packet, timestamp_bit_counts_on_requests_only) {  // [MRC-BTH-6]
   Bth bth;
   bth.ts = true;
   Bytes b(Bth::kSize + Aeth::kSize + kIcrcBytes);
@@ -284,7 +284,7 @@ TEST(Packet, TimestampBitCountsOnRequestsOnly) {  // [MRC-BTH-6]
   EXPECT_EQ(decode_exact(b), DecodeError::kOk);
 }
 
-TEST(Packet, EncodersSetOpcodeAndTimestampBit) {
+TEST(Packet, encoders_set_opcode_and_timestamp_bit) {
   Bth bth;
   bth.ts = true;
   Bytes b = request(Opcode::kWriteFirst, 4, 8, false);
@@ -307,7 +307,7 @@ TEST(Packet, EncodersSetOpcodeAndTimestampBit) {
   EXPECT_EQ(out[0], 0xD9);
 }
 
-TEST(Packet, TrimmedNeedsMessageNumbersAndTimestampOnly) {  // [MRC-CHOICE-Q24]
+TEST(Packet, trimmed_needs_message_numbers_and_timestamp_only) {  // [MRC-CHOICE-Q24]
   for (Opcode op : kRequests) {
     for (bool ts : {false, true}) {
       SCOPED_TRACE(opcode_name(op));
@@ -324,7 +324,7 @@ TEST(Packet, TrimmedNeedsMessageNumbersAndTimestampOnly) {  // [MRC-CHOICE-Q24]
   }
 }
 
-TEST(Packet, TrimmedProbeKeepsItsBthAndOtherControlIsRefused) {  // [MRC-CHOICE-Q24]
+TEST(Packet, trimmed_probe_keeps_its_bth_and_other_control_is_refused) {  // [MRC-CHOICE-Q24]
   for (const GoldenPacket& g : golden_packets()) {
     const Opcode op = static_cast<Opcode>(g.bytes[0]);
     if (is_request(op)) continue;
@@ -334,7 +334,7 @@ TEST(Packet, TrimmedProbeKeepsItsBthAndOtherControlIsRefused) {  // [MRC-CHOICE-
   }
 }
 
-TEST(Packet, TrimmedFlagFollowsTheCall) {
+TEST(Packet, trimmed_flag_follows_the_call) {
   const Bytes b = request(Opcode::kWriteOnly, 4, 4);
   Packet p;
   ASSERT_EQ(decode_trimmed({b.data(), 20}, &p), DecodeError::kOk);
@@ -346,7 +346,7 @@ TEST(Packet, TrimmedFlagFollowsTheCall) {
 
 // Random bytes, and random damage to good packets: never a read outside, and whatever decodes encodes and decodes to
 // the same packet again.
-TEST(Packet, RandomBytesDecodeSafelyAndConsistently) {
+TEST(Packet, random_bytes_decode_safely_and_consistently) {
   Rng rng(0x6D7263);
   const auto packets = golden_packets();
   int accepted = 0;

@@ -67,7 +67,7 @@ class TraceFileTest : public testing::Test {
   std::vector<std::string> made_;
 };
 
-TEST_F(TraceFileTest, HeaderThenEvents) {
+TEST_F(TraceFileTest, header_then_events) {
   auto file = open("/a.sqlog");
   ASSERT_NE(file, nullptr);
   for (uint64_t psn = 0; psn < 3; ++psn) file->on_trace(sent(psn));
@@ -84,7 +84,7 @@ TEST_F(TraceFileTest, HeaderThenEvents) {
   }
 }
 
-TEST_F(TraceFileTest, AFullRingLosesAndSaysSo) {
+TEST_F(TraceFileTest, a_full_ring_loses_and_says_so) {
   auto file = open("/a.sqlog", 16);
   for (uint64_t psn = 0; psn < 20; ++psn) file->on_trace(sent(psn));
   EXPECT_EQ(file->lost(), 4u);
@@ -99,7 +99,7 @@ TEST_F(TraceFileTest, AFullRingLosesAndSaysSo) {
   EXPECT_EQ(all[18]["data"]["psn"], 20);
 }
 
-TEST_F(TraceFileTest, LossesAtTheEndAreSaidAtTheEnd) {
+TEST_F(TraceFileTest, losses_at_the_end_are_said_at_the_end) {
   auto file = open("/a.sqlog", 16);
   for (uint64_t psn = 0; psn < 19; ++psn) file->on_trace(sent(psn));
   file->finish();
@@ -110,7 +110,7 @@ TEST_F(TraceFileTest, LossesAtTheEndAreSaidAtTheEnd) {
   EXPECT_EQ(all[17]["time"], all[16]["time"]);
 }
 
-TEST_F(TraceFileTest, MoreThanOneBufferOfText) {
+TEST_F(TraceFileTest, more_than_one_buffer_of_text) {
   auto file = open("/a.sqlog", 1 << 13);
   for (uint64_t psn = 0; psn < 8000; ++psn) file->on_trace(sent(psn));
   file->finish();
@@ -119,7 +119,7 @@ TEST_F(TraceFileTest, MoreThanOneBufferOfText) {
   for (uint64_t psn = 0; psn < 8000; ++psn) ASSERT_EQ(all[psn + 1]["data"]["psn"], psn);
 }
 
-TEST_F(TraceFileTest, TheThreadWritesWhileEventsCome) {
+TEST_F(TraceFileTest, the_thread_writes_while_events_come) {
   auto file = open("/a.sqlog", 256);
   ASSERT_TRUE(file->start());
   for (uint64_t psn = 0; psn < 20000; ++psn) {
@@ -144,7 +144,7 @@ TEST_F(TraceFileTest, TheThreadWritesWhileEventsCome) {
   EXPECT_EQ(events + counted, 20000u) << "every event is either there or counted";
 }
 
-TEST_F(TraceFileTest, NamesOfProcessAndDevice) {
+TEST_F(TraceFileTest, names_of_process_and_device) {
   const std::string pid = std::to_string(::getpid());
   EXPECT_EQ(open("/t-%p-%d.x")->path(), folder_ + "/t-" + pid + "-mrc0.x");
   EXPECT_EQ(open("/")->path(), folder_ + "//mrc-" + pid + "-mrc0.sqlog");
@@ -152,7 +152,7 @@ TEST_F(TraceFileTest, NamesOfProcessAndDevice) {
   made_.pop_back();
 }
 
-TEST_F(TraceFileTest, TwoWritersDoNotShareAFile) {
+TEST_F(TraceFileTest, two_writers_do_not_share_a_file) {
   auto first = open("/a.sqlog");
   auto second = open("/a.sqlog");
   EXPECT_EQ(second->path(), first->path() + ".2");
@@ -166,7 +166,7 @@ TEST_F(TraceFileTest, TwoWritersDoNotShareAFile) {
   made_.pop_back();
 }
 
-TEST_F(TraceFileTest, AFileThatCannotBeSaysWhy) {
+TEST_F(TraceFileTest, a_file_that_cannot_be_says_why) {
   std::string error;
   EXPECT_EQ(open("/missing/a.sqlog", 64, &error), nullptr);
   EXPECT_NE(error.find("missing/a.sqlog"), std::string::npos) << error;
@@ -174,7 +174,7 @@ TEST_F(TraceFileTest, AFileThatCannotBeSaysWhy) {
 }
 
 // A pipe may have no reader, and then even opening it would block.
-TEST_F(TraceFileTest, APipeIsRefused) {
+TEST_F(TraceFileTest, a_pipe_is_refused) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path : {pipe, std::string("/dev/null")}) {
@@ -185,7 +185,7 @@ TEST_F(TraceFileTest, APipeIsRefused) {
   ::unlink(pipe.c_str());
 }
 
-TEST_F(TraceFileTest, NamesThatAreNotUtf8) {
+TEST_F(TraceFileTest, names_that_are_not_utf8) {
   DeviceConfig config = test_config();
   config.settings.trace = folder_ + "/caf\xe9.sqlog";
   made_.push_back(config.settings.trace);
@@ -197,7 +197,7 @@ TEST_F(TraceFileTest, NamesThatAreNotUtf8) {
 }
 
 // The application's handlers and its sigwait are to get what is sent to the process.
-TEST_F(TraceFileTest, TheThreadTakesNoSignal) {
+TEST_F(TraceFileTest, the_thread_takes_no_signal) {
   auto file = open("/a.sqlog");
   ASSERT_TRUE(file->start());
   int found = 0;
@@ -217,7 +217,7 @@ TEST_F(TraceFileTest, TheThreadTakesNoSignal) {
 }
 
 // A file that may not grow ends the trace, with and without a thread, and not the application.
-TEST_F(TraceFileTest, TheLimitOfFileSizesEndsTheTraceAlone) {
+TEST_F(TraceFileTest, the_limit_of_file_sizes_ends_the_trace_alone) {
   rlimit before;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   for (const bool thread : {false, true}) {
@@ -237,7 +237,7 @@ TEST_F(TraceFileTest, TheLimitOfFileSizesEndsTheTraceAlone) {
   }
 }
 
-TEST_F(TraceFileTest, ADeviceThatMayNotTraceDoesNotStart) {
+TEST_F(TraceFileTest, a_device_that_may_not_trace_does_not_start) {
   DeviceConfig config = test_config();
   config.settings.trace = folder_ + "/missing/a.sqlog";
   const auto device = Device::start(config);
