@@ -37,7 +37,7 @@ def count(shards):
         client = [perf, place.out_of_band, "--port", port, "--quiet", "--qps", str(SHARDS), "--threads", str(SHARDS), "--size", str(SIZE),
                   "--iters", str(MESSAGES), "--signal-every", "1"]
         _, _, error = programs.pair(place, [perf, "--quiet", "--port", port], client, RUN_S,
-                                    {**env, "MRC_LOCK_COUNT": files["server"]}, {**env, "MRC_LOCK_COUNT": files["client"]})
+                                    {**env, "LOCK_COUNT_FILE": files["server"]}, {**env, "LOCK_COUNT_FILE": files["client"]})
         if error:
             return {"error": error}
         try:

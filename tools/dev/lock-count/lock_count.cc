@@ -1,5 +1,5 @@
 // Counts how often each thread takes each lock. Preloaded (LD_PRELOAD) into a program, it writes at the program's exit
-// one JSON object to the file that MRC_LOCK_COUNT names:
+// one JSON object to the file that LOCK_COUNT_FILE names:
 //   {"threads": ["mrc-perf", "mrc-helper", ..], "locks": [[12, 0, ..], ..], "uncounted": 0}
 // the names of the threads that have taken any, and for each lock how often each of them took it, in the same order.
 // Without that variable nothing is written.
@@ -77,7 +77,7 @@ Take<Type> next(const char* name) {
 
 // Names of threads are those of programs of ours, without a character that JSON escapes.
 __attribute__((destructor)) void write_counts() {
-  const char* const path = mrc::environment::variable("MRC_LOCK_COUNT");
+  const char* const path = mrc::environment::variable("LOCK_COUNT_FILE");
   std::FILE* const out = path != nullptr ? std::fopen(path, "we") : nullptr;
   if (out == nullptr) return;
   const size_t n = std::min(threads.load(), kMaxThreads);
