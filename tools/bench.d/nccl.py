@@ -129,14 +129,14 @@ class Site:
         return words
 
 
-def limit_of(sizes):
+def limit_of(sizes, ranks=2):
     """Seconds after which a slice has failed."""
-    return SLICE_LIMIT_S + RUNS * sum(sizes) // SLOWEST
+    return SLICE_LIMIT_S + RUNS * sum(sizes) * ranks // (2 * SLOWEST)
 
 
 def words_of(site, tests, sizes, how, arguments, variables):
     """The command of a slice."""
-    return site.command([*arguments, "-t", ",".join(tests), "--sizes", ",".join(map(str, sizes)), *map(str, how)], variables, limit_of(sizes))
+    return site.command([*arguments, "-t", ",".join(tests), "--sizes", ",".join(map(str, sizes)), *map(str, how)], variables, limit_of(sizes, site.ranks))
 
 
 def run(site, tests, sizes, how, arguments, variables):
@@ -144,7 +144,7 @@ def run(site, tests, sizes, how, arguments, variables):
     path = os.path.join(site.files.name, "report.json")
     child = programs.Child([*words_of(site, tests, sizes, how, arguments, variables), "--json", path])
     try:
-        if not child.wait(limit_of(sizes) + 30):
+        if not child.wait(limit_of(sizes, site.ranks) + 30):
             return {"error": "timeout"}
         if child.code != 0:
             return {"error": f"exit {child.code}: " + (child.text("err") + child.text())[-300:].replace("\n", " | ")}

@@ -200,6 +200,9 @@ def the_floors_of_nccl_have_two_sides():
     assert nccl_rows(16 << 20, "0", 100.0, 100.0) == [(1.0, True)] and nccl_rows(16 << 20, "0", 99.0, 100.0) == [(0.99, False)]
     assert nccl_rows(16 << 20, "1", 300.0, 100.0) == [(3.0, True)] and nccl_rows(16 << 20, "1", 299.0, 100.0) == [(2.99, False)]
     assert nccl_rows(8, "0", 100.0, 119.0) == [(1.19, True)] and nccl_rows(8, "0", 100.0, 121.0) == [(1.21, False)]
+    assert nccl_rows(64 << 20, "0", 119.0, 100.0) == [(1.19, True), (1.19, False)]  # as a large size, and by itself
+    assert nccl_rows(64 << 20, "0", 120.0, 100.0) == [(1.2, True), (1.2, True)]
+    assert nccl_rows(8 << 10, "0", 100.0, 100.0) == [(1.0, True)] and nccl_rows(8 << 10, "0", 100.0, 101.0) == [(1.01, False)]
     assert nccl_rows(1 << 20, "0", 100.0, 100.0) == [] and nccl_rows(16 << 20, "0.1", 100.0, 100.0) == []
     broken = {"measurements": report.medians([("all_reduce of 8 B", nccl.SOCKET, {"error": "timeout"})])}
     assert [(row["value"], row["met"]) for row in nccl.judged({"veth": {"0": broken}}, [8])] == [(None, False)]
@@ -209,6 +212,7 @@ def sizes_of_nccl_are_swept_and_timed():
     assert nccl.sizes_of("8,64K") == [8, 65536] and nccl.sizes_of("8..100") == [8, 32, 100]
     assert [sizes for sizes, *_ in nccl.classes([8, 64 << 10, (64 << 10) + 1, 16 << 20])] == [[8, 64 << 10], [(64 << 10) + 1], [16 << 20]]
     assert nccl.limit_of([8]) == 120 and nccl.limit_of([32 << 20, 128 << 20, 256 << 20]) == 120 + 208
+    assert nccl.limit_of([256 << 20], 4) == 120 + 2 * 128
 
 
 def a_preflight_is_judged_by_time_and_by_names():
@@ -221,16 +225,21 @@ def a_preflight_is_judged_by_time_and_by_names():
     assert met([20.0, 90.0, 30.0], [50.0, 90.0, 55.0], [[], ["x"], []]) == [True, True, False]
 
 
-def locks_are_shared_where_two_of_a_kind_take_them_often():
-    threads = ["mrc-perf", "mrc-helper", "mrc-helper", "mrc-perf"]
+def locks_are_shared_where_two_engines_take_them_often():
+    threads, often = ["mrc-perf", "mrc-helper", "mrc-helper", "mrc-perf"], locks.OFTEN
 
-    def shared(*taken):
-        return locks.shared({"threads": threads, "locks": [list(taken)]})
+    def counts(*third):
+        """Two engines, each with a thread and a helper; a third lock, taken so often by each."""
+        return {"threads": threads, "locks": [[9 * often, 8 * often, 0, 1], [0, 1, 8 * often, 9 * often], list(third)]}
 
-    assert shared(locks.OFTEN, 0, 0, locks.OFTEN) == 1
-    assert shared(locks.OFTEN, 0, 0, locks.OFTEN - 1) == 0  # set-up
-    assert shared(0, locks.OFTEN, locks.OFTEN, 0) == 1
-    assert shared(locks.OFTEN, locks.OFTEN, 0, 0) == 0  # a thread and the helper of its shard
+    assert locks.shared(counts(often, 0, 0, often)) == 1 and locks.engines(counts(0, 0, 0, 0)) == 2 and locks.helpers(counts(0, 0, 0, 0)) == 2
+    assert locks.shared(counts(often, 0, 0, often - 1)) == 0  # set-up
+    assert locks.shared(counts(0, often, often, 0)) == 1
+    assert locks.shared(counts(often, 0, often, 0)) == 1  # a thread and the helper of the other engine
+    assert locks.shared(counts(often, often, 0, 0)) == 0  # of one engine
+    assert locks.engines(counts(*[10 * often] * 4)) == 1  # taken more often than an engine's lock
+    idle = {"threads": threads, "locks": [[often, often - 1, 0, 0]]}
+    assert locks.engines(idle) == 1 and locks.helpers(idle) == 0 and locks.engines({"threads": [], "locks": []}) == 0
 
 
 def sizes_of_nccl_with_a_target_are_judged():
@@ -270,7 +279,7 @@ CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_bo
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
           every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
           the_floors_of_nccl_have_two_sides, sizes_of_nccl_are_swept_and_timed, a_preflight_is_judged_by_time_and_by_names,
-          locks_are_shared_where_two_of_a_kind_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run)
+          locks_are_shared_where_two_engines_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run)
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")
