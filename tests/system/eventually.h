@@ -13,11 +13,12 @@ namespace mrc::harness {
 // False when it does not hold in time.
 inline bool eventually(const std::function<bool()>& holds) {
   const auto end = std::chrono::steady_clock::now() + limit(std::chrono::seconds(30));
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > end) return false;
+  for (;;) {
+    const bool last = std::chrono::steady_clock::now() > end;  // before the look: this thread may be stopped in between
+    if (holds()) return true;
+    if (last) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return true;
 }
 
 }  // namespace mrc::harness

@@ -39,11 +39,14 @@ def measure(mrc_fabric, mrc_perf, rounds, mrcd=None, mrcctl=None):
     why = missing(mrc_fabric, mrc_perf)
     if why:
         return {"error": why}
-    done = subprocess.run([mrc_fabric, "run", "tiny", "--scale", "0.01", "--lab", f"bench{os.getpid()}", "--", sys.executable, "-B",
-                           MEASURE, mrc_fabric, mrc_perf, "--rounds", str(rounds),
-                           *(["--mrcd", mrcd, "--mrcctl", mrcctl] if mrcd and mrcctl else [])],
-                          stdout=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
-    return json.loads(done.stdout) if done.returncode == 0 else {"error": f"exit status {done.returncode}"}
+    try:
+        done = subprocess.run([mrc_fabric, "run", "tiny", "--scale", "0.01", "--lab", f"bench{os.getpid()}", "--", sys.executable, "-B",
+                               MEASURE, mrc_fabric, mrc_perf, "--rounds", str(rounds),
+                               *(["--mrcd", mrcd, "--mrcctl", mrcctl] if mrcd and mrcctl else [])],
+                              stdout=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else {"error": f"exit status {done.returncode}"}
+    except (subprocess.TimeoutExpired, ValueError) as e:
+        return {"error": str(e)}
 
 
 def judged(result):

@@ -43,10 +43,13 @@ def measure(rounds):
     with tempfile.NamedTemporaryFile("w", prefix="mrc-preflight-", suffix=".yaml", encoding="utf-8") as lab:
         lab.write(sixteen.LAB)
         lab.flush()
-        done = subprocess.run([mrc_fabric, "run", lab.name, "--lab", f"bench{os.getpid()}", "--", sys.executable, "-B", MEASURE, mrc_fabric,
-                               *tools, "--rounds", str(rounds)], stdout=subprocess.PIPE, text=True,
-                              timeout=LIMIT_S * (1 + 2 * rounds), check=False)
-    return json.loads(done.stdout) if done.returncode == 0 else {"error": f"exit status {done.returncode}"}
+        try:
+            done = subprocess.run([mrc_fabric, "run", lab.name, "--lab", f"bench{os.getpid()}", "--", sys.executable, "-B", MEASURE, mrc_fabric,
+                                   *tools, "--rounds", str(rounds)], stdout=subprocess.PIPE, text=True,
+                                  timeout=LIMIT_S * (1 + 2 * rounds), check=False)
+            return json.loads(done.stdout) if done.returncode == 0 else {"error": f"exit status {done.returncode}"}
+        except (subprocess.TimeoutExpired, ValueError) as e:
+            return {"error": str(e)}
 
 
 def judged(result):

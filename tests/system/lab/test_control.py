@@ -72,7 +72,7 @@ def test_preflight_of_a_job_names_a_slow_host_and_a_gray_link():
         lab16.run("h7", "ip", "link", "set", "p0", "mtu", "8000")
         path = files.at("preflight.json")
         process.run(sixteen.command(built.path("MRC_NCCL_BENCH"), built.path("MRC_NCCL_PLUGIN"), built.path("MRC_MRCCTL"), lab16.inside, path),
-                    environment(), code=1, limit_s=limit(150))
+                    environment(), code=1, limit_s=limit(300))
         with open(path, encoding="utf-8") as text:
             report = json.load(text)
         assert len(report["pairs"]) == 16 * 15 / 2 and len(report["runs"]) == 1, report

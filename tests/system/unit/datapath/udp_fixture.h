@@ -54,7 +54,7 @@ inline Error refusal(const UdpConfig& config) {
   return dp ? Error() : dp.error();
 }
 
-// Receives until `packets` packets have come or nothing has come for two seconds.
+// Receives until `packets` packets have come or nothing has come for as long as a busy machine may need.
 inline std::vector<Got> receive(Datapath& dp, uint64_t packets, int batch = 8) {
   std::vector<Got> all;
   std::vector<core::RxBurst> bursts(static_cast<size_t>(batch));
