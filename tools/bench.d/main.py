@@ -62,7 +62,7 @@ examples:
   tools/bench --compare HEAD~1            is this tree faster than the last commit?
   tools/bench --compare v1.0 --slices 200 --json
 
-Exit code 0: no target is missed. 1: one is, or it could not be measured. 2: bad command line.
+Exit code 0: no target is missed. 1: one is, or it could not be measured, or a part was left out. 2: bad command line.
 """
 
 
@@ -339,7 +339,7 @@ def main():
         print(json.dumps(result, indent=1))
     else:
         print("", *targets.table(result), sep="\n")
-    return 1 if any(row["met"] is False for _, row in targets.all_rows(result)) else 0
+    return 1 if targets.failed(result) else 0
 
 
 if __name__ == "__main__":

@@ -33,6 +33,11 @@ def all_rows(result):
             yield place, row
 
 
+def failed(result):
+    """Whether a target is missed, or one of the parts that run once was left out: what it would have shown is not known."""
+    return (any(row["met"] is False for _, row in all_rows(result)) or any("error" in result.get(part, {}) for part in ONCE))
+
+
 def spread(row):
     if "interval" in row:
         return "[{:.3f}, {:.3f}]".format(*row["interval"])

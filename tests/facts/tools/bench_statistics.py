@@ -266,11 +266,21 @@ def the_table_has_each_target_of_a_run():
     assert targets.table({**result, "idle": {}, "srv6": {}, "places": {}}) == []
 
 
+def a_missed_target_and_a_part_left_out_fail_the_run():
+    met = {"ratios": [{"met": True}, {"met": None}]}
+    assert not targets.failed({"idle": met, "places": {"veth": {"groups": {"g": met}, "ratios": []}}})
+    assert targets.failed({"idle": {"ratios": [{"met": False}]}, "places": {}})
+    assert targets.failed({"places": {"veth": {"groups": {"g": {"ratios": [{"met": False}]}}, "ratios": []}}})
+    for part in targets.ONCE:
+        assert targets.failed({"idle": met, part: {"error": "no root"}, "places": {}}), part
+
+
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
           every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
           the_floors_of_nccl_have_two_sides, sizes_of_nccl_are_swept_and_timed, a_preflight_is_judged_by_time_and_by_names,
-          locks_are_shared_where_two_of_a_kind_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run)
+          locks_are_shared_where_two_of_a_kind_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run,
+          a_missed_target_and_a_part_left_out_fail_the_run)
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")
