@@ -105,8 +105,8 @@ MRC_FOLD_TARGET inline __m128i take_piece(const uint8_t* from, uint8_t* to) {
 template <bool kCopy>
 MRC_FOLD_TARGET uint32_t folded(uint32_t crc, const uint8_t* p, size_t len, uint8_t* to) {
   const size_t odd = len % kPiece;
-  const uint32_t start = bytewise(~crc, p, odd);
   if (kCopy) std::memcpy(to, p, odd);
+  const uint32_t start = bytewise(~crc, kCopy ? to : p, odd);  // each byte of the source is read once
   const uint8_t* const end = p + len;
   const uint8_t* const from = p;
   const auto at = [to, from](const uint8_t* q) { return kCopy ? to + (q - from) : nullptr; };
@@ -177,9 +177,8 @@ uint32_t crc32(uint32_t crc, const void* data, size_t len) {
 uint32_t crc32_copy(uint32_t crc, void* to, const void* data, size_t len) {
   if (prefers_folding(len))
     if (const std::optional<uint32_t> sum = crc32_folded(crc, data, len, to)) return *sum;
-  const uint32_t sum = crc32_gzip_refl(crc, static_cast<const unsigned char*>(data), len);
-  std::memcpy(to, data, len);
-  return sum;
+  std::memcpy(to, data, len);  // first: the CRC is the copy's
+  return crc32_gzip_refl(crc, static_cast<const unsigned char*>(to), len);
 }
 
 }  // namespace mrc::wire

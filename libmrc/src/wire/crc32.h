@@ -15,7 +15,8 @@ namespace mrc::wire {
 // Continues `crc` (0 at the start) over `len` bytes; the result is the usual CRC-32, final inversion included.
 uint32_t crc32(uint32_t crc, const void* data, size_t len);
 
-// The same, and a copy of the bytes at `to`, which may not overlap them; on the processors named above for free.
+// The same, and a copy of the bytes at `to`, which may not overlap them; on the processors named above for free. The
+// CRC is that of the copy, whatever another thread writes to `data` meanwhile: each byte there is read once.
 uint32_t crc32_copy(uint32_t crc, void* to, const void* data, size_t len);
 
 // For the test: the folding alone, whether or not this processor prefers it. None: it cannot.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "harness/changing_memory.h"
 
 namespace mrc::wire {
 namespace {
@@ -65,6 +66,26 @@ TEST(Crc32, a_copy_is_the_bytes_and_no_more) {
     if (!sum) continue;
     ASSERT_EQ(*sum, bitwise(5, bytes.data() + from, len)) << len;
     ASSERT_EQ(std::memcmp(to.data() + at, bytes.data() + from, len), 0) << len;
+  }
+}
+
+// The source is the application's memory, which its threads may change at any moment. [MRC-ICRC-1]
+TEST(Crc32, a_copy_has_its_own_crc_while_the_source_changes) {
+  constexpr size_t kPage = harness::ChangingMemory::kPage;
+  for (const bool folding : {false, true}) {
+    for (const size_t before : {size_t{4}, size_t{100}, size_t{2048}, kPage}) {
+      for (const size_t behind : {size_t{8}, size_t{1000}, size_t{3000}}) {
+        harness::ChangingMemory source(2);
+        const size_t len = (before + behind) / 16 * 16 + 12;  // a rest of twelve bytes, which is taken word by word
+        std::vector<uint8_t> to(len);
+        const uint8_t* const from = source.data() + kPage - before;
+        const std::optional<uint32_t> sum =
+            folding ? crc32_folded(5, from, len, to.data()) : crc32_copy(5, to.data(), from, len);
+        if (!sum) continue;  // no such instructions, or too short for them
+        EXPECT_EQ(source.changes(), 1u);
+        ASSERT_EQ(*sum, bitwise(5, to.data(), len)) << before << " + " << behind << (folding ? " folded" : "");
+      }
+    }
   }
 }
 
