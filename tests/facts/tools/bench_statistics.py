@@ -282,6 +282,7 @@ def a_missed_target_and_a_part_left_out_fail_the_run():
     assert targets.failed({"places": {"veth": {"groups": {"g": {"ratios": [{"met": False}]}}, "ratios": []}}})
     for part in targets.ONCE:
         assert targets.failed({"idle": met, part: {"error": "no root"}, "places": {}}), part
+    assert targets.failed({"idle": met, "places": {}, "left_out": {"veth": "no root"}})
 
 
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
