@@ -190,13 +190,14 @@ def of_report(entry):
     return {key: entry[key] for key in ("bytes", "messages", "seconds", "cpu_s")}
 
 
-def limit(place, memory=MIB, size=None, burst=None, latency=False):
-    """Plain UDP sockets with the packets of MRC; `memory`: bytes copied into, as many as MRC writes to."""
+def limit(place, memory=MIB, size=None, burst=None, latency=False, server=(), client=()):
+    """Plain UDP sockets with the packets of MRC; `memory`: bytes copied into, as many as MRC writes to. `server` and `client`: further
+    words for either end, which choose another way to move the bytes."""
     port = str(free_port(len(place.addresses)))
     both = ["--addr", ",".join(place.addresses), "--planes", str(len(place.addresses)), "--port", port]
-    client = [*both, "--memory", str(memory), "--slices", *(["--latency"] if latency else []),
-              *(["--size", str(size)] if size else []), *(["--burst", str(burst)] if burst else [])]
-    return Pair(place, [binary("mrc-udp-limit"), "server", *both], [binary("mrc-udp-limit"), "client", *client])
+    words = [*both, "--memory", str(memory), "--slices", *(["--latency"] if latency else []),
+             *(["--size", str(size)] if size else []), *(["--burst", str(burst)] if burst else []), *client]
+    return Pair(place, [binary("mrc-udp-limit"), "server", *both, *server], [binary("mrc-udp-limit"), "client", *words])
 
 
 def frame_limit(place, program, server_ports, client_ports, server_eal=None, client_eal=None):

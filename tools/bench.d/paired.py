@@ -56,5 +56,17 @@ def compare(top, bottom, more_is_better=True, seed=1):
             "verdict": verdict(ratios, bounds, more_is_better)}
 
 
+NO_LOSS = "not below"  # a relation: no loss is shown, because the whole interval would have to be below
+
+
 def meets(value, relation, bound):
     return value >= bound if relation == ">=" else value <= bound
+
+
+def met(done, relation, bound):
+    """Whether a result of compare() meets a target. None does not, nor does an interval of too few pairs."""
+    if done is None:
+        return False
+    if relation == NO_LOSS:
+        return done["pairs"] >= MIN_PAIRS and done["interval"][1] >= bound
+    return meets(done["value"], relation, bound)

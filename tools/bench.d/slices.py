@@ -137,5 +137,5 @@ def judged(row, results, seed):
     line = {"ratio": row.title, "figure": row.figure, "of": [row.top, row.bottom], "target": None, "met": None}
     if row.bound is not None:
         line["target"] = f"{row.relation} {row.bound}"
-        line["met"] = done is not None and paired.meets(done["value"], row.relation, row.bound)
+        line["met"] = paired.met(done, row.relation, row.bound)
     return {**line, **(done or {"value": None})}

@@ -33,6 +33,16 @@ def all_rows(result):
             yield place, row
 
 
+def left_out(result):
+    """{part or place: why it could not be measured}"""
+    return {**{part: result[part]["error"] for part in ONCE if "error" in result.get(part, {})}, **result.get("left_out", {})}
+
+
+def failed(result):
+    """Whether a target is missed, or something was left out: what it would have shown is not known."""
+    return any(row["met"] is False for _, row in all_rows(result)) or bool(left_out(result))
+
+
 def spread(row):
     if "interval" in row:
         return "[{:.3f}, {:.3f}]".format(*row["interval"])
@@ -48,7 +58,7 @@ def line(where, row):
 def table(result):
     """Lines of Markdown; none where nothing has a target. What was left out says why."""
     rows = [line(where, row) for where, row in all_rows(result) if row["target"] is not None]
-    rows += [f"| {part} | all | not measured: {result[part]['error']} | | |" for part in ONCE if "error" in result.get(part, {})]
+    rows += [f"| {what} | all | not measured: {why} | | |" for what, why in left_out(result).items()]
     if not rows:
         return []
     return [f"targets at {result['revision'] or 'an unknown revision'}: {result['cpus']} processors, Linux {result['kernel']}, load "

@@ -79,7 +79,8 @@ class Reception {
 
   uint32_t session() const { return session_; }
   // False: no memory of the size that the request asks for.
-  bool begin(const TransferMessage& start) {
+  // `map` returns memory that munmap() takes back, or null.
+  bool begin(const TransferMessage& start, uint8_t* (*map)(uint64_t bytes) = map_memory) {
     uint8_t* const memory = memory_;
     const uint64_t bytes = bytes_;
     *this = Reception();
@@ -90,16 +91,21 @@ class Reception {
     if (bytes_ == start.memory) return true;
     if (memory_ != nullptr) ::munmap(memory_, bytes_);
     bytes_ = start.memory;
-    memory_ = map_memory(bytes_);
+    memory_ = map(bytes_);
     return memory_ != nullptr;
   }
   // Where the next bytes go, cyclically.
   uint8_t* place(uint64_t bytes) {
-    if (at_ + bytes > bytes_) at_ = 0;
-    uint8_t* const to = memory_ + at_;
-    at_ += bytes;
+    uint8_t* const to = ahead(bytes);
+    advance(bytes);
     return to;
   }
+  // The same in two steps: so many bytes fit there, and so many of them arrived.
+  uint8_t* ahead(uint64_t bytes) {
+    if (at_ + bytes > bytes_) at_ = 0;
+    return memory_ + at_;
+  }
+  void advance(uint64_t bytes) { at_ += bytes; }
   void count(uint64_t bytes) { total_ += bytes; }
   void arrived(uint64_t now) {
     last_ns_ = now;

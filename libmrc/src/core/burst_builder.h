@@ -34,8 +34,8 @@ class BurstBuilder {
   // Destination of the next packet's headers.
   std::span<uint8_t> header() { return {cursor_, wire::kMaxHeaderBytes}; }
 
-  // `header_len` bytes were written at header(); the payload must not change until the next call, without staging
-  // until the burst is sent.
+  // `header_len` bytes were written at header(). With staging the payload may change at any moment: the ICRC is that of
+  // the bytes copied. Without, it must not change until the burst is sent.
   void add(uint32_t header_len, const iovec* payload, int payload_iovs, uint32_t payload_len) {
     for (int i = 0; i < payload_iovs; ++i) prefetch(payload[i].iov_base, payload[i].iov_len);
     seal();

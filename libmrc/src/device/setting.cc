@@ -33,6 +33,7 @@ Result<SettingValue> parse_word(const std::string& text, const std::vector<std::
 Result<SettingValue> parse_value(const SettingRow& row, const std::string& text) {
   switch (row.type) {
     case SettingType::kInt:
+      if (*row.zero_word != 0 && text == row.zero_word) return SettingValue(int64_t{0});
       return parse_number(text, row.int_min, row.int_max);
     case SettingType::kReal:
       return parse_number(text, row.min, row.max);
@@ -78,7 +79,8 @@ std::string SettingRow::allowed() const {
       text = "text";
       break;
   }
-  return *unit == 0 ? text : text + " " + unit;
+  if (*unit != 0) text += std::string(" ") + unit;
+  return *zero_word == 0 ? text : text + " or " + zero_word;
 }
 
 Result<SettingValue> SettingRow::parse(const std::string& text) const {

@@ -26,12 +26,13 @@ struct SettingRow {
   SettingType type = SettingType::kText;
   double min = 0, max = 0;           // kReal
   int64_t int_min = 0, int_max = 0;  // kInt
+  const char* zero_word = "";        // kInt: another way to write 0; empty: none
   std::vector<std::string> words;    // kWord
   const char* unit = "";
   const char* sentence = "";
   std::string default_text;
 
-  // "1..1024 EVs", "auto, on or off", "true or false", "text".
+  // "1..1024 EVs", "0..64 engines or auto", "auto, on or off", "true or false", "text".
   std::string allowed() const;
   // EINVAL: "value is X, allowed: Y" with the range.
   Result<SettingValue> parse(const std::string& text) const;

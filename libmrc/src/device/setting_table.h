@@ -40,12 +40,13 @@ class SettingMaker {
 
   explicit SettingMaker(const char* prefix) : prefix_(prefix) {}
 
-  Row operator()(int64_t S::*value, const char* name, int64_t min, int64_t max, const char* unit,
-                 const char* sentence) const {
+  Row operator()(int64_t S::*value, const char* name, int64_t min, int64_t max, const char* unit, const char* sentence,
+                 const char* zero_word = "") const {
     Row row = base(name, SettingType::kInt, unit, sentence);
     row.int_value = value;
     row.int_min = min;
     row.int_max = max;
+    row.zero_word = zero_word;
     return with_default(std::move(row));
   }
   Row operator()(double S::*value, const char* name, double min, double max, const char* unit,

@@ -75,6 +75,7 @@ std::string settings_json(const Settings& current) {
     if (s.type == SettingType::kInt) row["range"] = {s.int_min, s.int_max};
     if (s.type == SettingType::kReal) row["range"] = {s.min, s.max};
     if (s.type == SettingType::kWord) row["words"] = s.words;
+    if (*s.zero_word != 0) row["words"] = nlohmann::ordered_json::array({s.zero_word});
     row["unit"] = s.unit;
     row["sentence"] = s.sentence;
     if (s.text_value == &Settings::fault) row["help"] = datapath::fault_help();

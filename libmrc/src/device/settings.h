@@ -23,6 +23,7 @@ namespace mrc::device {
 
 // clang-format off
 // INT(name, default, min, max, unit, sentence)   REAL likewise   FLAG(name, default, sentence)
+// INT(name, default, min, max, unit, sentence, word): the word is another way to write 0
 // WORD(name, enum of setting_words.h, default, unit, sentence)      TEXT(name, default, sentence)
 // NAME(name, default, names as text, unit, sentence): a word whose allowed values another table has
 #define MRC_SETTINGS(INT, REAL, FLAG, WORD, NAME, TEXT)                                                                       \
@@ -88,7 +89,7 @@ namespace mrc::device {
   REAL(base_rtt_us, 0, 0, 1000000, "us", "Round trip of one packet over the longest path of an idle fabric; 0: measured") \
   TEXT(congestion_parameters, "", "Parameters of congestion_control, NAME=VALUE separated by spaces or commas, times with their unit: gamma=0.5 target_delay=15us; spec/congestion.md lists them; empty: the defaults") \
   REAL(host_jitter_us, 150, 0, 1000000, "us", "Delay caused by the hosts' own scheduling: lower bound of congestion control's delay target") \
-  INT(shards, 1, 0, 64, "engines", "Engines of this process on one device, each with a process slot, sockets, lock and helper thread of its own; QPs are spread over them, and each takes some 180 descriptors and longer to open; 0: one per 25 Gb/s of the planes, at most one per processor, and fewer if not all can be opened. One where peers are NICs, and with datapaths other than udp. What differs with several: spec/architecture.md, Shards") \
+  INT(shards, 1, 0, 64, "engines", "Engines of this process on one device, each with a process slot, sockets, lock and helper thread of its own; QPs are spread over them, and each takes some 180 descriptors and longer to open; 0 or auto: one per 25 Gb/s of the planes, at most one per processor, and fewer if not all can be opened. One where peers are NICs, and with datapaths other than udp. What differs with several: spec/architecture.md, Shards", "auto") \
   INT(max_qps, 65532, 1, 65532, "QPs", "Maximum number of QPs of one engine of this process on one device")                                             \
   WORD(gso, ::mrc::datapath::Offload, kAuto, "", "UDP segmentation offload; auto: by a self-test; on: with SRv6 also declares that UDP checksums survive the fabric") \
   WORD(gro, ::mrc::datapath::Offload, kAuto, "", "UDP receive offload; auto: by a self-test")                             \

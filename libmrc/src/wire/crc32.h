@@ -15,10 +15,16 @@ namespace mrc::wire {
 // Continues `crc` (0 at the start) over `len` bytes; the result is the usual CRC-32, final inversion included.
 uint32_t crc32(uint32_t crc, const void* data, size_t len);
 
-// The same, and a copy of the bytes at `to`, which may not overlap them; on the processors named above for free.
+// The same, and a copy of the bytes at `to`, which may not overlap them; on the processors named above for free. The
+// CRC is that of the copy, whatever another thread writes to `data` meanwhile: each byte there is read once.
 uint32_t crc32_copy(uint32_t crc, void* to, const void* data, size_t len);
 
-// For the test: the folding alone, whether or not this processor prefers it. None: it cannot.
+// For tests and for mrc-udp-limit: the folding alone, whether or not this processor prefers it. None: it cannot, or
+// there are less than 16 bytes.
 std::optional<uint32_t> crc32_folded(uint32_t crc, const void* data, size_t len, void* copy = nullptr);
+
+// The same with 512-bit registers, where the processor has both. Not used by crc32_copy() until a measurement says that
+// one pass is better than a copy and ISA-L's pass over it: tools/dev/udp-limit/try --only crc_512.
+std::optional<uint32_t> crc32_folded_wide(uint32_t crc, const void* data, size_t len, void* copy = nullptr);
 
 }  // namespace mrc::wire

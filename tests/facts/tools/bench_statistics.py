@@ -78,6 +78,15 @@ def a_bound_is_met_at_the_bound():
     assert paired.meets(1.2, "<=", 1.2) and not paired.meets(1.2001, "<=", 1.2)
 
 
+def no_loss_is_judged_by_the_interval():
+    def met(low, high, pairs=paired.MIN_PAIRS):
+        return paired.met({"value": 0.9, "interval": [low, high], "pairs": pairs}, paired.NO_LOSS, 1.0)
+
+    assert met(0.8, 1.0) and not met(0.8, 0.9999)
+    assert not met(0.8, 1.2, paired.MIN_PAIRS - 1) and not paired.met(None, paired.NO_LOSS, 1.0)
+    assert paired.met({"value": 0.9}, ">=", 0.9) and not paired.met({"value": 0.9}, ">=", 1.0) and not paired.met(None, ">=", 0)
+
+
 class Fake:
     """A contender with figures that are given; None fails."""
 
@@ -177,10 +186,10 @@ def the_plan_has_the_targets():
     place.bare_interfaces = list  # a place with interfaces to spare
     drivers = {(row.top, row.bottom, row.figure, row.relation, row.bound) for group in plan.drivers(place, chosen) for row in group.rows}
     assert drivers >= {("MRC", "bare AF_XDP", "gbps", ">=", 0.7), ("MRC", "bare rte_eth", "gbps", ">=", 0.6)}, drivers
-    for processors, bound in ((3, 1.0), (4, 1.8)):  # four are needed for two engines at both ends
+    for processors, target in ((3, (paired.NO_LOSS, 1.0)), (4, (">=", 1.8))):  # four are needed for two engines at both ends
         plan.processors = lambda n=processors: n
         alone, *curves = plan.shards(place, chosen)
-        assert (alone.rows[0].relation, alone.rows[0].bound) == (">=", bound), alone
+        assert (alone.rows[0].relation, alone.rows[0].bound) == target, alone
         assert [list(group.contenders) for group in curves] == [[f"{n} engines" for n in (1, 2, 4) if n <= processors]] * 2, curves
     bandwidths = [row for row in rows if row.figure == "gbps"]
     assert len(bandwidths) == len([row for row in rows if row.figure == "cpu_s_per_gb"]) - len([row for row in rows if row.figure == "rate"])
@@ -275,11 +284,23 @@ def the_table_has_each_target_of_a_run():
     assert targets.table({**result, "idle": {}, "srv6": {}, "places": {}}) == []
 
 
+def a_missed_target_and_a_part_left_out_fail_the_run():
+    met = {"ratios": [{"met": True}, {"met": None}]}
+    assert not targets.failed({"idle": met, "places": {"veth": {"groups": {"g": met}, "ratios": []}}})
+    assert targets.failed({"idle": {"ratios": [{"met": False}]}, "places": {}})
+    assert targets.failed({"places": {"veth": {"groups": {"g": {"ratios": [{"met": False}]}}, "ratios": []}}})
+    for part in targets.ONCE:
+        assert targets.failed({"idle": met, part: {"error": "no root"}, "places": {}}), part
+    assert targets.failed({"idle": met, "places": {}, "left_out": {"veth": "no root"}})
+
+
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
+          no_loss_is_judged_by_the_interval,
           every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
           the_floors_of_nccl_have_two_sides, sizes_of_nccl_are_swept_and_timed, a_preflight_is_judged_by_time_and_by_names,
-          locks_are_shared_where_two_engines_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run)
+          locks_are_shared_where_two_engines_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run,
+          a_missed_target_and_a_part_left_out_fail_the_run)
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")

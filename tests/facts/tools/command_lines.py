@@ -66,6 +66,9 @@ refused("mrc-perf", "localhost", "there", says=["'there' is one argument too man
 
 # Zeros in front of a number are none of its digits: 0100 is a hundred, and not the 64 of an octal number.
 refused("mrc-udp-limit", "client", "--burst", "0100", says=["100"])
+# Ways that exclude each other: the staging buffer is written again before the kernel has sent it.
+refused("mrc-udp-limit", "client", "--staged", "--zerocopy", says=["--zerocopy", "--staged"])
+refused("mrc-udp-limit", "server", "--place", "away", says=["scatter"])
 if "mrc-perf" in tools:
     # A server with a device that does not exist refuses before a client comes.
     refused("mrc-perf", "-d", "nodev", code=1, says=["no device is named 'nodev'", "mrc0"])

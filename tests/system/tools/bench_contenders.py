@@ -39,6 +39,11 @@ def measure(name, start, latency=False):
 
 measure("raw limit", lambda: contenders.limit(place))
 measure("raw packets", lambda: contenders.limit(place, size=112, burst=1))
+for title, ends in (("staged", {"client": ["--staged", "--crc", "mrc", "--huge"]}), ("pieces", {"client": ["--pieces", "--crc", "mrc"]}),
+                    ("zero copy", {"client": ["--zerocopy"]}), ("scattered", {"server": ["--place", "scatter", "--crc", "mrc", "--huge"]}),
+                    ("not copied", {"server": ["--place", "leave"]}), ("many credits", {"server": ["--credits", "4"]}),
+                    ("many credits at once", {"server": ["--credits", "4", "--sendmmsg"]})):
+    measure(f"raw limit, {title}", lambda ends=ends: contenders.limit(place, **ends))
 measure("raw ping-pong", lambda: contenders.limit(place, latency=True), latency=True)
 measure("TCP", lambda: contenders.tcp(place))
 measure("TCP, 4 streams", lambda: contenders.tcp(place, 8 * KIB, 4))

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <memory>
 
 #include "common.h"
+#include "outgoing.h"
 #include "slices.h"
+#include "zerocopy.h"
 
 namespace udp_limit {
 
@@ -16,6 +18,7 @@ namespace {
 
 constexpr uint64_t kSilenceLimit = 60000000000;  // with a server that does not answer at all
 constexpr int kEndTries = 3000;                  // of 20 ms
+constexpr uint64_t kSendsBetweenReports = 16;    // of zero copy
 constexpr uint64_t kPingStall = 1000000000;  // no answer: the ping or its answer was lost, and not the server delayed
 
 struct SendingPlane {
@@ -30,14 +33,15 @@ struct Result {
   uint64_t lost = 0;  // bytes, or pings
   double p50_us = 0, p99_us = 0, p999_us = 0;
   size_t samples = 0;
+  ZeroCopyCounts zerocopy;
 };
 
 struct Client {
   const Options& options;
   std::vector<SendingPlane> planes;
   uint32_t session = 0;
-  uint8_t* memory = nullptr;
-  uint64_t at = 0;
+  std::unique_ptr<Outgoing> outgoing;  // of a bandwidth
+  ZeroCopyCounts zerocopy;
   uint64_t sent = 0;
 
   void open();
@@ -58,12 +62,13 @@ void Client::open() {
     for (uint32_t k = 0; k < options.sources; ++k) {
       socklen_t length;
       Address a = make_address(address_of_plane(options, i), static_cast<uint16_t>(options.port + i), &length);
-      int fd = open_socket(a.sa.sa_family, k == 0);
+      int fd = open_socket(options, a.sa.sa_family, k == 0);
       if (::connect(fd, &a.sa, length) != 0) fail("connect " + address_of_plane(options, i));
       uint16_t segment = static_cast<uint16_t>(options.size);
       int value = segment;
       if (options.burst > 1 && ::setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &value, sizeof(value)) != 0)
         fail("UDP_SEGMENT");
+      if (options.zerocopy) enable_zerocopy(fd);
       p.sources.push_back(fd);
     }
     planes.push_back(p);
@@ -104,18 +109,18 @@ bool Client::read_credit(SendingPlane* p, Header* other) {
 
 void Client::send_burst(SendingPlane* p) {
   uint64_t bytes = static_cast<uint64_t>(options.size) * options.burst;
-  if (at + bytes > options.memory) at = 0;
-  Header h;
-  h.session = session;
-  std::memcpy(memory + at, &h, sizeof(h));
   int fd = p->sources[p->next_source];
   if (++p->next_source == p->sources.size()) p->next_source = 0;
-  ssize_t n = ::send(fd, memory + at, bytes, MSG_NOSIGNAL);
+  int flags = MSG_NOSIGNAL;
+  if (options.zerocopy) flags |= MSG_ZEROCOPY;
+  ssize_t n = ::sendmsg(fd, &outgoing->next(), flags);
+  const int error = errno;
+  if (options.zerocopy && (n < 0 || sent % (kSendsBetweenReports * bytes) == 0)) take_completions(fd, &zerocopy);
   if (n < 0) {
-    if (errno == EAGAIN || errno == ECONNREFUSED || errno == ENOBUFS) return;
+    if (error == EAGAIN || error == ECONNREFUSED || error == ENOBUFS) return;
+    errno = error;
     fail("send");
   }
-  at += bytes;
   p->window.on_sent(bytes);
   sent += bytes;
 }
@@ -143,18 +148,14 @@ Header Client::finish() {
 void Client::start_session() {
   session = static_cast<uint32_t>(now_ns() >> 10) ^ static_cast<uint32_t>(::getpid());
   for (SendingPlane& p : planes) p.window.restart();
+  zerocopy = {};
+  if (outgoing != nullptr) outgoing->begin_session(session);
   if (options.latency) return start_plane(&planes[0]);
   for (SendingPlane& p : planes) start_plane(&p);
 }
 
 void Client::prepare() {
-  if (options.latency) return;
-  if (uint64_t{options.size} * options.burst > 65487) {
-    errno = 0;
-    fail("a burst is at most 65,487 bytes: make --size or --burst smaller");
-  }
-  memory = mrc::tools::map_memory(options.memory);
-  if (memory == nullptr) fail("memory");
+  if (!options.latency) outgoing = std::make_unique<Outgoing>(options);
 }
 
 Result Client::bandwidth(double seconds) {
@@ -185,6 +186,10 @@ Result Client::bandwidth(double seconds) {
   r.seconds = mrc::tools::transfer_seconds(start, report.first_ns, report.last_ns);
   r.client_cpu_s = cpu;
   r.server_cpu_s = static_cast<double>(report.cpu_us) / 1e6;
+  for (const SendingPlane& p : planes)
+    for (const int fd : p.sources)
+      if (options.zerocopy) take_completions(fd, &zerocopy);
+  r.zerocopy = zerocopy;
   return r;
 }
 
@@ -259,10 +264,13 @@ void print_result(const Options& o, const Result& r) {
   else
     std::printf("%.2f Gb/s of payload received, %.0f packets/s, %llu bytes written off as lost\n", gbps, rate,
                 static_cast<unsigned long long>(r.lost));
+  if (o.zerocopy && !o.json)
+    std::printf("zero copy: %llu sends done, %llu of them copied by the kernel after all\n",
+                static_cast<unsigned long long>(r.zerocopy.done), static_cast<unsigned long long>(r.zerocopy.copied));
 }
 
 std::string slice_line(const Options& o, const Result& r) {
-  char text[400];
+  char text[500];
   if (o.latency)
     std::snprintf(text, sizeof text,
                   "{\"latency\": {\"p50_us\": %.3f, \"p99_us\": %.3f, \"p999_us\": %.3f, \"samples\": %zu}, "
@@ -271,9 +279,11 @@ std::string slice_line(const Options& o, const Result& r) {
   else
     std::snprintf(text, sizeof text,
                   "{\"bytes\": %.0f, \"messages\": %llu, \"seconds\": %.6f, \"lost_bytes\": %llu, "
+                  "\"zerocopy\": {\"done\": %llu, \"copied\": %llu}, "
                   "\"cpu_s\": {\"client\": %.6f, \"server\": %.6f}}",
                   static_cast<double>(r.bytes) * payload_share(o), static_cast<unsigned long long>(r.bytes / o.size),
-                  r.seconds, static_cast<unsigned long long>(r.lost), r.client_cpu_s, r.server_cpu_s);
+                  r.seconds, static_cast<unsigned long long>(r.lost), static_cast<unsigned long long>(r.zerocopy.done),
+                  static_cast<unsigned long long>(r.zerocopy.copied), r.client_cpu_s, r.server_cpu_s);
   return text;
 }
 

@@ -35,7 +35,18 @@ const std::string& address_of_plane(const Options& options, uint32_t plane) {
   return options.addresses[options.addresses.size() == 1 ? 0 : plane];
 }
 
-int open_socket(int family, bool receive) {
+namespace {
+
+// The receiving calls poll the queue of the network card for that time, in the process's own context.
+void poll_busily(int fd, uint32_t us) {
+  const int time = static_cast<int>(us), on = 1;
+  if (::setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &time, sizeof(time)) != 0) fail("SO_BUSY_POLL");
+  if (::setsockopt(fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &on, sizeof(on)) != 0) fail("SO_PREFER_BUSY_POLL");
+}
+
+}  // namespace
+
+int open_socket(const Options& options, int family, bool receive) {
   int fd = ::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
   if (fd < 0) fail("socket");
   int bytes = 8 << 20;
@@ -45,6 +56,7 @@ int open_socket(int family, bool receive) {
     ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
   int on = 1;
   if (receive && ::setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0) fail("UDP_GRO");
+  if (receive && options.busy_poll_us != 0) poll_busily(fd, options.busy_poll_us);
   return fd;
 }
 

@@ -2,6 +2,10 @@
 // packet size of MRC, one copy at the receiver into a large buffer, a credit window per plane so that what is reported
 // is what arrived; and a ping-pong of two bytes with both sides polling.
 //
+// Its options are other ways to move the same bytes: what the engine does (--staged, --crc), and what it could do.
+// `try` beside this file alternates them with the plain way, so that one run tells whether one is worth building into
+// it.
+//
 // Packets: a data burst starts with a Header; two bytes alone are a ping.
 #pragma once
 
@@ -36,6 +40,18 @@ struct Options {
   uint32_t window = 1u << 20;   // bytes in flight per plane
   uint64_t memory = 16u << 20;  // bytes sent from and copied into, cyclically
   double seconds = 2;
+  // Of both ends.
+  bool huge = false;
+  std::string crc = "none";   // a word of crc.h
+  uint32_t busy_poll_us = 0;  // 0: as net.core.busy_read has it
+  // Of the sender (outgoing.h).
+  bool staged = false;
+  bool pieces = false;
+  bool zerocopy = false;
+  // Of the receiver.
+  std::string place = "copy";  // arrival.h
+  uint32_t credits = 1;        // messages of each credit: as many queue pairs would be acknowledged
+  bool sendmmsg = false;       // by one system call
 };
 
 union Address {
@@ -49,7 +65,7 @@ Address make_address(const std::string& text, uint16_t port, socklen_t* length);
 const std::string& address_of_plane(const Options& options, uint32_t plane);
 
 // A non-blocking UDP socket with large buffers; GRO when `receive`. Exits with a message when it cannot be had.
-int open_socket(int family, bool receive);
+int open_socket(const Options& options, int family, bool receive);
 
 [[noreturn]] void fail(const std::string& what);
 

@@ -2,6 +2,7 @@
 
 #include "command_line.h"
 #include "common.h"
+#include "crc.h"
 
 namespace {
 
@@ -37,7 +38,41 @@ void declare_options(CLI::App* to, udp_limit::Options* o) {
       ->check(mrc::support::in_range(0.001, 86400.0))
       ->capture_default_str();
   to->add_flag("--latency", o->latency, "Ping-pong of 2 bytes, both sides polling: half round trip");
+  to->add_flag("--huge", o->huge, "Memory in huge pages, those of the host or transparent ones");
+  to->add_option("--crc", o->crc,
+                 "CRC of each packet's payload: mrc: as the engine computes it; fold256, fold512: by registers of so "
+                 "many bits, the copy included")
+      ->check(CLI::IsMember(udp_limit::crc_words()))
+      ->capture_default_str();
+  to->add_option("--busy-poll", o->busy_poll_us,
+                 "Microseconds for SO_BUSY_POLL, with SO_PREFER_BUSY_POLL; 0: neither. Beyond net.core.busy_read it "
+                 "needs CAP_NET_ADMIN")
+      ->check(mrc::support::in_range(0, 1000000))
+      ->capture_default_str();
   to->add_flag("--json", o->json, "One JSON object on standard output");
+}
+
+void declare_server_options(CLI::App* to, udp_limit::Options* o) {
+  to->add_flag("--once", o->once, "Exit after the first client");
+  to->add_option("--place", o->place,
+                 "copy: from a buffer; scatter: each packet's payload is received where it is expected; leave: in the "
+                 "buffer")
+      ->check(CLI::IsMember({"copy", "scatter", "leave"}))
+      ->capture_default_str();
+  to->add_option("--credits", o->credits, "Messages for each credit, as that many queue pairs would be acknowledged")
+      ->check(mrc::support::in_range(1, 64))
+      ->capture_default_str();
+  to->add_flag("--sendmmsg", o->sendmmsg, "The messages of a credit by one sendmmsg()");
+}
+
+void declare_client_options(CLI::App* to, udp_limit::Options* o) {
+  to->add_flag("--slices", o->slices,
+               "Stay up; each line on standard input, a number of seconds or empty, measures for that long and "
+               "prints one JSON line");
+  auto* const staged =
+      to->add_flag("--staged", o->staged, "Copy the payload behind its headers into one buffer, as MRC does");
+  to->add_flag("--pieces", o->pieces, "Headers and payload of each packet by iovecs of their own")->excludes(staged);
+  to->add_flag("--zerocopy", o->zerocopy, "MSG_ZEROCOPY, with its completions from the error queue")->excludes(staged);
 }
 
 }  // namespace
@@ -48,12 +83,10 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   CLI::App* const server = app.add_subcommand("server", "Waits for clients, one at a time");
   declare_options(server, &options);
-  server->add_flag("--once", options.once, "Exit after the first client");
+  declare_server_options(server, &options);
   CLI::App* const client = app.add_subcommand("client", "Measures and prints");
   declare_options(client, &options);
-  client->add_flag("--slices", options.slices,
-                   "Stay up; each line on standard input, a number of seconds or empty, measures for that long and "
-                   "prints one JSON line");
+  declare_client_options(client, &options);
   if (const auto status = mrc::support::parse_command_line(&app, "mrc-udp-limit", argc, argv)) return *status;
   options.server = server->parsed();
   errno = 0;  // fail() below is about the command line

@@ -4,16 +4,15 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
+#include "arrival.h"
 #include "common.h"
+#include "huge_memory.h"
 
 namespace udp_limit {
 
 namespace {
-
-constexpr size_t kBuffer = 65536;
 
 struct ReceivingPlane {
   int fd = -1;
@@ -26,8 +25,8 @@ struct ReceivingPlane {
 struct Server {
   const Options& options;
   std::vector<ReceivingPlane> planes;
-  uint8_t* buffer = nullptr;
   mrc::tools::Reception reception;
+  Arrival arrival{options, &reception};
   bool done = false;
 
   void open();
@@ -43,11 +42,10 @@ void Server::open() {
     ReceivingPlane p;
     socklen_t length;
     Address a = make_address(address_of_plane(options, i), static_cast<uint16_t>(options.port + i), &length);
-    p.fd = open_socket(a.sa.sa_family, true);
+    p.fd = open_socket(options, a.sa.sa_family, true);
     if (::bind(p.fd, &a.sa, length) != 0) fail("bind " + address_of_plane(options, i));
     planes.push_back(p);
   }
-  buffer = static_cast<uint8_t*>(std::aligned_alloc(4096, kBuffer));
 }
 
 void Server::credit(ReceivingPlane* p) {
@@ -56,7 +54,20 @@ void Server::credit(ReceivingPlane* p) {
   h.session = reception.session();
   h.value = p->received;
   p->credited = p->received;
-  (void)!::sendto(p->fd, &h, sizeof(h), 0, &p->credit_to.sa, p->credit_length);
+  if (!options.sendmmsg) {
+    for (uint32_t i = 0; i < options.credits; ++i)
+      (void)!::sendto(p->fd, &h, sizeof(h), 0, &p->credit_to.sa, p->credit_length);
+    return;
+  }
+  iovec iov{&h, sizeof(h)};
+  std::vector<mmsghdr> all(options.credits);
+  for (mmsghdr& each : all) {
+    each.msg_hdr.msg_name = &p->credit_to;
+    each.msg_hdr.msg_namelen = p->credit_length;
+    each.msg_hdr.msg_iov = &iov;
+    each.msg_hdr.msg_iovlen = 1;
+  }
+  (void)!::sendmmsg(p->fd, all.data(), options.credits, 0);
 }
 
 void Server::control(ReceivingPlane* p, const Header& h, const Address& from, socklen_t length) {
@@ -64,7 +75,9 @@ void Server::control(ReceivingPlane* p, const Header& h, const Address& from, so
     if (h.session != reception.session()) {
       done = false;
       for (ReceivingPlane& each : planes) each.received = each.credited = 0;
-      if (!reception.begin(h)) fail("memory");
+      Header start = h;
+      if (options.huge) start.memory = whole_huge_pages(h.memory);
+      if (!reception.begin(start, options.huge ? map_huge_memory : mrc::tools::map_memory)) fail("memory");
     }
     p->credit_to = from;
     p->credit_length = length;
@@ -79,31 +92,29 @@ void Server::control(ReceivingPlane* p, const Header& h, const Address& from, so
 // False: the plane's queue is empty.
 bool Server::receive(ReceivingPlane* p) {
   Address from;
-  iovec iov{buffer, kBuffer};
   alignas(8) char space[64];
   msghdr msg{};
   msg.msg_name = &from;
   msg.msg_namelen = sizeof(from);
-  msg.msg_iov = &iov;
-  msg.msg_iovlen = 1;
+  arrival.prepare(&msg);
   msg.msg_control = space;
   msg.msg_controllen = sizeof(space);
   ssize_t n = ::recvmsg(p->fd, &msg, 0);
   if (n < 0) return false;
   if (n <= 2) {  // ping
-    (void)!::sendto(p->fd, buffer, static_cast<size_t>(n), 0, &from.sa, msg.msg_namelen);
+    (void)!::sendto(p->fd, arrival.first(), static_cast<size_t>(n), 0, &from.sa, msg.msg_namelen);
     return true;
   }
   if (n < static_cast<ssize_t>(sizeof(Header))) return true;
   Header h;
-  std::memcpy(&h, buffer, sizeof(h));
+  std::memcpy(&h, arrival.first(), sizeof(h));
   if (h.kind != Kind::kData) {
     control(p, h, from, msg.msg_namelen);
     return true;
   }
   if (h.session != reception.session()) return true;
   uint64_t bytes = static_cast<uint64_t>(n);
-  std::memcpy(reception.place(bytes), buffer, bytes);
+  arrival.place(bytes);
   reception.arrived(now_ns());
   reception.count(bytes);
   p->received += bytes;

@@ -139,6 +139,20 @@ TEST(Settings, set__says_value_and_range) {
   EXPECT_EQ(why, "value is '-1', allowed: 0..1000000 us");
 }
 
+// A number whose 0 has a meaning of its own may have a word for it.
+TEST(Settings, set__a_word_is_zero_where_the_table_has_it) {
+  Settings settings;
+  const Setting& shards = *find_setting("shards");
+  ASSERT_TRUE(shards.set("auto", &settings));
+  EXPECT_EQ(settings.shards, 0);
+  EXPECT_EQ(shards.show(settings), "0");
+  std::string why;
+  EXPECT_FALSE(accepts(shards, "Auto", &why));
+  EXPECT_EQ(why, "value is 'Auto', allowed: 0..64 engines or auto");
+  EXPECT_FALSE(accepts(*find_setting("ev_backups"), "auto", &why));
+  EXPECT_EQ(why, "value is 'auto', allowed: 0..1024 EVs");
+}
+
 // Code compares enums; their words are what people write and read.
 TEST(Settings, words__stand_for_the_values_of_their_enums) {
   EXPECT_EQ(value_of<EvMode>("srv6"), EvMode::kSrv6);
@@ -168,6 +182,10 @@ TEST(Settings, json__one_object_per_setting_with_current_value) {
       EXPECT_EQ(row["default"], 64);
       EXPECT_EQ(row["range"], nlohmann::json({1, 1024}));
       EXPECT_EQ(row["environment"], "MRC_EV_COUNT");
+    }
+    if (row["name"] == "shards") {
+      EXPECT_EQ(row["range"], nlohmann::json({0, 64}));
+      EXPECT_EQ(row["words"], nlohmann::json({"auto"}));
     }
     if (row["name"] == "gso") {
       EXPECT_EQ(row["value"], "off");
