@@ -55,10 +55,15 @@ def line(where, row):
     return f"| {where} | {title} | {value} | {row['target']} | {'met' if row['met'] else 'missed'} |"
 
 
+def cell(text):
+    """What a program printed, as one cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
 def table(result):
     """Lines of Markdown; none where nothing has a target. What was left out says why."""
     rows = [line(where, row) for where, row in all_rows(result) if row["target"] is not None]
-    rows += [f"| {what} | all | not measured: {why} | | |" for what, why in left_out(result).items()]
+    rows += [f"| {what} | all | not measured: {cell(why)} | | |" for what, why in left_out(result).items()]
     if not rows:
         return []
     return [f"targets at {result['revision'] or 'an unknown revision'}: {result['cpus']} processors, Linux {result['kernel']}, load "

@@ -270,7 +270,7 @@ def the_table_has_each_target_of_a_run():
         return {"ratio": title, "value": value, "target": target, "met": met, **more}
 
     result = {"slices": 60, "slice_ms": 150, "rounds": 5, "revision": "abc", "cpus": 2, "kernel": "6.18", "load": 0.1,
-              "idle": {"ratios": [row("bytes", 7000, "<= 8192", True)]}, "srv6": {"error": "no root"},
+              "idle": {"ratios": [row("bytes", 7000, "<= 8192", True)]}, "srv6": {"error": "exit 1:\n  no | root"},
               "places": {"veth": {"groups": {"g": {"ratios": [
                   row("MRC / TCP", 1.5, None, None), row("  CPU per byte", 1.0004, "<= 0.9", False, of=["MRC", "TCP"], interval=[0.9, 1.1])]}},
                   "ratios": [row("loss", None, ">= 0.8", False), row("ring", 2, ">= 1.2", True, least=1, most=3)]}}}
@@ -280,7 +280,7 @@ def the_table_has_each_target_of_a_run():
                          "| veth, g | CPU per byte, MRC / TCP | 1.000 [0.900, 1.100] | <= 0.9 | missed |",
                          "| veth | loss | not measured | >= 0.8 | missed |",
                          "| veth | ring | 2.000 1.00 to 3.00 | >= 1.2 | met |",
-                         "| srv6 | all | not measured: no root | | |"], lines
+                         "| srv6 | all | not measured: exit 1: no \\| root | | |"], lines
     assert targets.table({**result, "idle": {}, "srv6": {}, "places": {}}) == []
 
 
