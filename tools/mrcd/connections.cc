@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
@@ -27,6 +29,8 @@ namespace asio = boost::asio;
 
 namespace {
 
+using Stream = asio::local::stream_protocol;
+
 constexpr int kBacklog = 1024;
 constexpr int kRequestsPerTurn = 16;  // of a connection, before those of others
 constexpr size_t kMaxConnections = 4096;
@@ -38,6 +42,14 @@ constexpr Duration kFirstLine = Duration::seconds(10);  // until its end; our ow
 constexpr size_t kMaxQueued = size_t{1} << 24;          // beyond it the connection is dropped with the next message
 
 }  // namespace
+
+struct Connections::Acceptor {
+  Stream::acceptor listener;
+};
+
+struct Connections::Socket {
+  Stream::socket stream;
+};
 
 // The memory that a peer can occupy is limited both ways: the length of a line, and unread answers. A
 // connection that fails inside send() is dropped later, from the loop, because the service may be in the middle of a
@@ -174,11 +186,11 @@ class Connections::Connection final : public Client, public std::enable_shared_f
 };
 
 Connections::Connections(Loop* loop, Service* service, std::string group)
-    : service_(*service), group_(std::move(group)), acceptor_(loop->context()) {}
+    : service_(*service), group_(std::move(group)), acceptor_(new Acceptor{Stream::acceptor(loop->context())}) {}
 
 Connections::~Connections() {
   for (const auto& connection : connections_) connection->end();
-  if (acceptor_.is_open() && !path_.empty()) ::unlink(path_.c_str());
+  if (acceptor_->listener.is_open() && !path_.empty()) ::unlink(path_.c_str());
 }
 
 // The file stays, the lock is released with the process: removing the file would let two daemons hold locks on two
@@ -204,7 +216,7 @@ Status Connections::listen(const std::string& socket) {
     if (Status locked = lock(socket); !locked) return locked;
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return failed_call("socket");
-  acceptor_.assign(Stream(), fd);
+  acceptor_->listener.assign(Stream(), fd);
   // While this process holds the lock, a socket of that name was left by a killed daemon. Any other file has an owner,
   // and the setting is a mistake.
   if (struct stat there; is_file && ::lstat(socket.c_str(), &there) == 0) {
@@ -230,23 +242,23 @@ Status Connections::listen(const std::string& socket) {
 // Without a free descriptor the connection stays in the queue and the listener readable: accepting pauses until
 // resume().
 void Connections::accept() {
-  acceptor_.async_accept(
+  acceptor_->listener.async_accept(
       [this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error, Stream::socket socket) {
         if (error == asio::error::operation_aborted || alive.expired()) return;
         paused_ = static_cast<bool>(error);
         if (paused_) return;
-        admit(std::move(socket));
+        admit({std::move(socket)});
         accept();
       });
 }
 
-void Connections::admit(Stream::socket socket) {
+void Connections::admit(Socket accepted) {
   if (connections_.size() >= kMaxConnections) return;
-  const std::optional<Credentials> credentials = credentials_of(socket.native_handle());
+  const std::optional<Credentials> credentials = credentials_of(accepted.stream.native_handle());
   if (!credentials) return;
   const Peer peer = peer_of(*credentials, group_);
   if (!admits(peer)) return;
-  const auto connection = std::make_shared<Connection>(this, std::move(socket), peer);
+  const auto connection = std::make_shared<Connection>(this, std::move(accepted.stream), peer);
   connections_.insert(connection);
   connection->begin();
 }
@@ -264,7 +276,7 @@ void Connections::resume(Instant now) {
 void Connections::finish() {
   finishing_ = true;
   boost::system::error_code ignored;
-  acceptor_.cancel(ignored);
+  acceptor_->listener.cancel(ignored);
 }
 
 bool Connections::idle() const {

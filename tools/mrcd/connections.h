@@ -5,7 +5,6 @@
 // Destroyed while the loop does not run, or on its thread.
 #pragma once
 
-#include <boost/asio/local/stream_protocol.hpp>
 #include <memory>
 #include <set>
 #include <string>
@@ -33,11 +32,12 @@ class Connections {
   bool idle() const;
 
  private:
-  using Stream = boost::asio::local::stream_protocol;
   class Connection;
+  struct Acceptor;  // of Boost.Asio, as in loop.h
+  struct Socket;
   Status lock(const std::string& socket);
   void accept();
-  void admit(Stream::socket socket);
+  void admit(Socket accepted);
   bool admits(const Peer& peer) const;
   void drop(Connection* connection);
 
@@ -45,7 +45,7 @@ class Connections {
   const std::string group_;
   std::string path_;  // of the socket file
   Fd lock_;
-  Stream::acceptor acceptor_;
+  const std::unique_ptr<Acceptor> acceptor_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>();  // an accept may have completed when this is destroyed
   bool finishing_ = false;
   bool paused_ = false;  // accepting failed: without a free descriptor, as a rule

@@ -1,6 +1,8 @@
 #include "loop.h"
 
 #include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -15,6 +17,11 @@ Instant steady_now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return Instant::from_ns(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
+
+struct Loop::Context {
+  asio::io_context io{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
+};
 
 struct Loop::Watch : std::enable_shared_from_this<Watch> {
   Watch(asio::io_context& context, int socket, std::function<void()> function)
@@ -57,15 +64,19 @@ struct Loop::Timer : std::enable_shared_from_this<Timer> {
   std::function<void(Instant)> due;
 };
 
-Loop::Loop() = default;
+Loop::Loop() : context_(std::make_unique<Context>()) {}
 
 Loop::~Loop() {
   while (!watched_.empty()) unwatch(watched_.begin()->first);
 }
 
+asio::io_context& Loop::context() {
+  return context_->io;
+}
+
 void Loop::watch(int socket, std::function<void()> ready) {
   unwatch(socket);
-  const auto watch = std::make_shared<Watch>(context_, socket, std::move(ready));
+  const auto watch = std::make_shared<Watch>(context(), socket, std::move(ready));
   watched_[socket] = watch;
   watch->wait();
 }
@@ -79,19 +90,19 @@ void Loop::unwatch(int socket) {
 }
 
 void Loop::every(Duration interval, std::function<void(Instant)> due) {
-  std::make_shared<Timer>(context_, interval, std::move(due))->wait();
+  std::make_shared<Timer>(context(), interval, std::move(due))->wait();
 }
 
 void Loop::post(std::function<void()> closure) {
-  asio::post(context_, std::move(closure));
+  asio::post(context(), std::move(closure));
 }
 
 void Loop::run() {
-  context_.run();
+  context_->io.run();
 }
 
 void Loop::stop() {
-  context_.stop();
+  context_->io.stop();
 }
 
 }  // namespace mrc::mrcd

@@ -3,13 +3,15 @@
 // itself. Only post() and stop() may be called from other threads.
 #pragma once
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <map>
 #include <memory>
 
 #include "base/time.h"
+
+namespace boost::asio {
+class io_context;  // the sources that use it include it: its headers take seconds to compile
+}
 
 namespace mrc::mrcd {
 
@@ -22,7 +24,7 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  boost::asio::io_context& context() { return context_; }
+  boost::asio::io_context& context();
   // Calls `ready` while the socket is readable. The caller keeps the socket, and calls unwatch() before it closes it.
   void watch(int socket, std::function<void()> ready);
   void unwatch(int socket);
@@ -34,11 +36,11 @@ class Loop {
   void stop();
 
  private:
+  struct Context;
   struct Watch;
   struct Timer;
 
-  boost::asio::io_context context_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
+  const std::unique_ptr<Context> context_;
   std::map<int, std::shared_ptr<Watch>> watched_;
 };
 

@@ -132,7 +132,8 @@ void connect(Side* a, Side* b) {
   ASSERT_NO_FATAL_FAILURE(b->connect(a->address()));
 }
 
-// Far longer than the other side's progress thread needs for what was posted: nothing in verbs tells when it has that.
+// Far longer than the other side's progress thread needs for what was posted: nothing in verbs tells when it has that,
+// and the counters of the port are those of packets, which arrive before the shim looks at a request.
 void let_it_arrive() {
   std::this_thread::sleep_for(mrc::harness::limit(200ms));
 }
