@@ -1,8 +1,9 @@
 """Programs that know nothing of MRC run through the loss of a T1, of a whole plane and of ports, through flaps and silent loss:
-perftest's ib_write_bw, rping and datagram rsockets over the verbs shim, NCCL's network plugin under collectives whose every result is
+perftest's ib_write_bw, rping, datagram rsockets and MPICH over the verbs shim, NCCL's network plugin under collectives whose every result is
 checked, and NVIDIA's NCCL itself, without a GPU, where it is installed."""
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -158,6 +159,29 @@ def test_datagram_rsockets_while_a_plane_dies_and_returns():
                 for state in ("down", "up"):
                     two("fault", fault, place, state)
                     come_back("h0")
+
+
+def test_mpich_while_a_plane_dies_and_returns():
+    """UCX makes the connections by UD and carries the data by RC. Each rank enters a host of its own: it has the descriptor by which it
+    meets mpirun from before. Every element of every kind of communication is compared, again and again."""
+    mpirun, program = need_program("mpirun.mpich", "mpich"), os.environ.get("TEST_MPI_CHECK", "")
+    need(os.path.exists(program), "mpi_check.mpich is not built")
+    settings = {"UCX_TLS": "^sysv,posix,cma,tcp", "UCX_RC_VERBS_SEG_SIZE": "8201", "UCX_WARN_UNUSED_ENV_VARS": "n",
+                "MPIR_CVAR_NOLOCAL": "1"}  # ranks of one mpirun would share memory
+    with Lab(FABRIC) as two:
+        first, second = (shlex.join(map(str, [*two.inside(host), "env", "LD_PRELOAD=" + built.path("MRC_SHIM"), program, "40"]))
+                         for host in ("h0", "h3"))
+        with start([mpirun, "-np", "2", "sh", "-c", f"if [ $PMI_RANK = 0 ]; then exec {first}; else exec {second}; fi"],
+                   environment(settings)) as job:
+            moving = Movement(two, job)
+            moving("the first data")
+            for fault, place in (("switch", "p1-t0-0"), ("switch", "p0-t1-0"), ("port", "h3:p0")):
+                for state in ("down", "up"):
+                    two("fault", fault, place, state)
+                    time.sleep(0.4)  # what was under way before does not count as movement
+                    moving(f"{fault} {place} {state}")
+            ended_well(job)
+        assert "2 ranks, 0 wrong elements" in job.out, job
 
 
 def test_nccl_itself():

@@ -76,7 +76,7 @@ connects a socket of SOCK_DGRAM does not come back from that: the library takes 
 ## Between hosts, and programs that Debian lacks
 
 `ib_write_bw`, and `rping` with its data checked, run between namespaces of `mrc-fabric` while T1s, T0s with their whole plane, ports and links die, flap, lose packets and
-return (`tests/system/lab/test_applications.py`); so do datagram rsockets.
+return (`tests/system/lab/test_applications.py`); so do datagram rsockets, and MPICH over UCX, which connects by UD and compares every element.
 `mckey` runs between two namespaces that are joined by two planes (`tests/system/shim/test_multicast.py`).
 Across SRv6, as in the labs of `mrc-fabric`, attaching to a group is EOPNOTSUPP.
 
