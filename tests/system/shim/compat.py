@@ -61,7 +61,8 @@ keeps. Datagram rsockets take the peer's IP address for its GID: between hosts i
 librdmacm 44's `rpoll` counts itself as waiting for ever once its time is over; a later call for a datagram that is lost then does not
 look at the time any more, and uses a processor.
 
-`librspreload.so` before the shim makes rsockets of the sockets of a program that asks for SOCK_STREAM and no more. Python adds
+`librspreload.so` before the shim makes rsockets of the sockets of a program that asks for SOCK_STREAM and no more: NetPIPE's `NPtcp -i`
+compares each message (`tests/system/shim/test_librspreload.py`). Python adds
 SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket options that rsockets do not have, and ends. A program that
 connects a socket of SOCK_DGRAM does not come back from that: the library takes over the socket that librdmacm itself then opens, too.
 
