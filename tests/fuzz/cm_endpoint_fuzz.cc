@@ -28,7 +28,8 @@ std::vector<uint8_t> datagram(mrc::fuzz::Input* in, const std::vector<uint64_t>&
     bytes[3] = static_cast<uint8_t>(1 + bytes[3] % 13);
   }
   const auto pick = [&] { return known.empty() ? 1 : known[in->below(static_cast<uint32_t>(known.size()))]; };
-  put(8, pick());
+  const bool cookie = bytes.size() >= 4 && bytes[3] == static_cast<uint8_t>(Type::kCookie);  // it names no source
+  put(8, cookie ? 0 : pick());
   if (in->below(2) == 0) put(16, pick());
   return bytes;
 }

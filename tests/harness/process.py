@@ -6,7 +6,9 @@ import signal
 import subprocess
 import time
 
-from limits import LIMIT_S
+from limits import LIMIT_S, limit
+
+LAST_OUTPUT_S = limit(2)  # children of the process may hold its output open
 
 
 def run(words, env=None, code=0, limit_s=LIMIT_S, **more):
@@ -102,6 +104,11 @@ class Process:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    def complete(self):
+        """Itself with all its output, for a message: of a process that has ended without a wait for it."""
+        self.ends_within(LAST_OUTPUT_S)
+        return self
 
     def kill(self, limit_s=LIMIT_S):
         """Its output ends with the last process that has it, children included."""

@@ -55,6 +55,10 @@ libclang-rt-14-dev| fuzz        | its run-time libraries
 llvm-14           | fuzz        | readable stacks in reports
 clang-tidy-14     | long        | static analysis of the whole tree (tools/dev/tidy)
 hpcc              | long        | HPC Challenge over the shim
+netpipe-openmpi   | long        | NetPIPE over the shim, by Open MPI
+netpipe-mpich2    | long        | by MPICH
+netpipe-tcp       | long        | by TCP, whose sockets librspreload takes over
+netbase           | long        | /etc/protocols, for that
 prometheus        | long        | promtool: reads the alert rules and runs their test
 nftables          | test bench  | random loss: a gray link for the monitor, and under one TCP stream
 libfabric-bin     | test        | fi_* over the shim

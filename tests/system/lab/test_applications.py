@@ -1,8 +1,10 @@
 """Programs that know nothing of MRC run through the loss of a T1, of a whole plane and of ports, through flaps and silent loss:
-perftest's ib_write_bw, rping and datagram rsockets over the verbs shim, NCCL's network plugin under collectives whose every result is
+perftest's ib_write_bw, rping, datagram rsockets and MPICH over the verbs shim, NCCL's network plugin under collectives whose every result is
 checked, and NVIDIA's NCCL itself, without a GPU, where it is installed."""
 import json
 import os
+import re
+import shlex
 import signal
 import sys
 import time
@@ -10,6 +12,7 @@ import time
 from bench import FABRIC, Lab
 
 import built
+import files
 from lab import environment, until
 from limits import limit
 from process import Process, run
@@ -60,7 +63,7 @@ class Movement:
         before = self.bytes()
 
         def moved():
-            assert not self.process.ended(), f"it ended too early for this test to mean anything: {self.process}"
+            assert not self.process.ended(), f"it ended too early for this test to mean anything: {self.process.complete()}"
             return self.bytes() > before + (256 << 10)
         until(moved, f"{words}: nothing moves", every_s=0.1)
 
@@ -158,6 +161,40 @@ def test_datagram_rsockets_while_a_plane_dies_and_returns():
                 for state in ("down", "up"):
                     two("fault", fault, place, state)
                     come_back("h0")
+
+
+def configuration_for_ucx(two, host):
+    """The host's own configuration with a GID for UCX, which ends in an assertion where the last 64 bits of a peer's GID are zero, as
+    those of a uSID are. Other hosts find this one by the uSID in it."""
+    text = two.run(host, "sh", "-c", "cat $MRC_CONFIG")
+    usid = re.search(r'address: "([^"]*::)"', text)[1]
+    device = "  - name: mrc0\n"
+    assert device in text, text
+    return files.write(f"{host}-ucx.yaml", text.replace(device, f"{device}    gids: ['{usid}1']\n"))
+
+
+def test_mpich_while_a_plane_dies_and_returns():
+    """UCX makes the connections by UD and carries the data by RC. Each rank enters a host of its own: it has the descriptor by which it
+    meets mpirun from before. Every element of every kind of communication is compared, again and again."""
+    mpirun, program = need_program("mpirun.mpich", "mpich"), os.environ.get("TEST_MPI_CHECK", "")
+    need(os.path.exists(program), "mpi_check.mpich is not built")
+    settings = {"UCX_TLS": "^sysv,posix,cma,tcp", "UCX_RC_VERBS_SEG_SIZE": "8201", "UCX_WARN_UNUSED_ENV_VARS": "n",
+                "MPIR_CVAR_NOLOCAL": "1"}  # ranks of one mpirun would share memory
+    with Lab(FABRIC) as two:
+        first, second = (shlex.join([*two.inside(host), "env", "LD_PRELOAD=" + built.path("MRC_SHIM"),
+                                     "MRC_CONFIG=" + configuration_for_ucx(two, host), program, "40"])
+                         for host in ("h0", "h3"))
+        with start([mpirun, "-np", "2", "sh", "-c", f"if [ $PMI_RANK = 0 ]; then exec {first}; else exec {second}; fi"],
+                   environment(settings)) as job:
+            moving = Movement(two, job)
+            moving("the first data")
+            for fault, place in (("switch", "p1-t0-0"), ("switch", "p0-t1-0"), ("port", "h3:p0")):
+                for state in ("down", "up"):
+                    two("fault", fault, place, state)
+                    time.sleep(0.4)  # what was under way before does not count as movement
+                    moving(f"{fault} {place} {state}")
+            ended_well(job)
+        assert "2 ranks, 0 wrong elements" in job.out, job
 
 
 def test_nccl_itself():

@@ -61,7 +61,8 @@ keeps. Datagram rsockets take the peer's IP address for its GID: between hosts i
 librdmacm 44's `rpoll` counts itself as waiting for ever once its time is over; a later call for a datagram that is lost then does not
 look at the time any more, and uses a processor.
 
-`librspreload.so` before the shim makes rsockets of the sockets of a program that asks for SOCK_STREAM and no more. Python adds
+`librspreload.so` before the shim makes rsockets of the sockets of a program that asks for SOCK_STREAM and no more: NetPIPE's `NPtcp -i`
+compares each message (`tests/system/shim/test_librspreload.py`). Python adds
 SOCK_CLOEXEC, so that its sockets stay TCP; `iperf3` 3.12 asks for socket options that rsockets do not have, and ends. A program that
 connects a socket of SOCK_DGRAM does not come back from that: the library takes over the socket that librdmacm itself then opens, too.
 
@@ -69,14 +70,14 @@ connects a socket of SOCK_DGRAM does not come back from that: the library takes 
 
 | program | setting |
 |---|---|
-| UCX, and MPI over it | none: UD makes the connections, RC carries the data. MPICH needs a build for UCX, Open MPI `--mca pml ucx` if its order of choice is another, and `--mca osc ucx` for one-sided communication: its `osc rdma` ends in `btl ofi` at MPI_Compare_and_swap, without the preload, too. MPICH 4.0.2 reports truncated messages where a fragment ends within an element of a derived type, which MPI_Gather of large messages makes from 4 ranks on; over TCP, too, with segments of such a size. `UCX_RC_VERBS_SEG_SIZE=8201` ends fragments at multiples of 8 bytes |
+| UCX, and MPI over it | none: UD makes the connections, RC carries the data. MPICH needs a build for UCX, Open MPI `--mca pml ucx` if its order of choice is another, and `--mca osc ucx` for one-sided communication: its `osc rdma` ends in `btl ofi` at MPI_Compare_and_swap, without the preload, too. MPICH 4.0.2 reports truncated messages where a fragment ends within an element of a derived type, which MPI_Gather of large messages makes from 4 ranks on; over TCP, too, with segments of such a size. `UCX_RC_VERBS_SEG_SIZE=8201` ends fragments at multiples of 8 bytes. UCX ends in an assertion where the last 64 bits of a peer's GID are zero, as those of a uSID's address are: where hosts have such addresses, `gids: [fcbb:bb01:101::1]` in the configuration of each, its own address of plane 1 with another end, gives UCX one that `peers.template` takes for the same host |
 | NCCL's own InfiniBand transport | up to 2.29 `LD_PRELOAD`, from 2.30 on `NCCL_IBVERBS_LIB=/path/libmrc-verbs.so` will do instead. 2.28.9 needs `NCCL_GIN_TYPE=2`: unset, it calls through a pointer of GPU-initiated networking that stays -1 on our device. Every collective with 2 and 4 ranks, and 1 % loss: `tests/system/nccl-real/test_ib.py`. The plugin for NCCL is the better way |
 | MSCCL++ | `MSCCLPP_IBV_SO=/path/libmrc-verbs.so`. Its recipe for MRC also names the real libibverbs in `VMRC_LIBIBVERBS_SO`, and takes half of the functions from there: leave it out, or name the shim in it, or add `LD_PRELOAD`; otherwise ibv_alloc_pd fails with errno 95, and stderr says this (VRB-INT-5). GPU memory is refused. `tests/system/shim/mscclpp.c` does what its host side does, with and without atomics |
 
 ## Between hosts, and programs that Debian lacks
 
 `ib_write_bw`, and `rping` with its data checked, run between namespaces of `mrc-fabric` while T1s, T0s with their whole plane, ports and links die, flap, lose packets and
-return (`tests/system/lab/test_applications.py`); so do datagram rsockets.
+return (`tests/system/lab/test_applications.py`); so do datagram rsockets, and MPICH over UCX, which connects by UD and compares every element.
 `mckey` runs between two namespaces that are joined by two planes (`tests/system/shim/test_multicast.py`).
 Across SRv6, as in the labs of `mrc-fabric`, attaching to a group is EOPNOTSUPP.
 
@@ -85,6 +86,10 @@ completion queue and one waiting thread per rank, memory regions sent as message
 
 HPC Challenge (`hpcc` 1.5.0, Open MPI, 2 ranks) passes all its own checks over the shim (`tests/system/shim/test_hpcc.py`). Debian 12 has no OSU benchmarks, no Valkey and
 no SPDK; its Redis 7.0 is built without RDMA; of librpma it has the library, and no program that uses it.
+
+iSER needs no kernel: Debian's `tgt` and `libiscsi7` call librdmacm and libibverbs themselves. `tests/system/shim/test_iser.py` runs where `tgt`, which
+`tools/test` does not install because it starts a service, and `libiscsi-bin` are installed; it has not run yet. Ceph's `librados2` and `ceph-osd`
+call them, too; trying that needs a cluster of a monitor, a manager and an OSD with `ms_async_rdma_device_name` set.
 
 ## rdma-core's own tests
 

@@ -18,6 +18,7 @@ class Row:
     refusal: str = ""  # must appear in either's output, and the client must fail
     slow_peer: float = 0  # the client starts so many seconds late
     rdma_cm: bool = False  # it connects by rdma_cm, by the address of the host
+    needs: tuple = ()  # a program that it starts, and the package, which only the long tests install
 
     @property
     def program(self):
@@ -124,6 +125,11 @@ ROWS = (
         pair=False, env=MPICH, output="2 ranks, 0 wrong elements"),
     row("mpi_mpich_four", "the same with 4 ranks", "mpirun.mpich -np 4 @PROGRAMS@/mpi_check.mpich", pair=False, env=MPICH,
         output="4 ranks, 0 wrong elements"),
+    row("netpipe_openmpi", "NetPIPE over Open MPI, messages of 1 byte to 1 MiB, each compared",
+        "mpirun.openmpi --oversubscribe -np 2 --mca pml ucx --mca osc ucx --mca btl ^openib NPopenmpi -i -n 20 -u 1048576 -o /dev/null",
+        pair=False, env=MPI, output="Integrity check passed", needs=("NPopenmpi", "netpipe-openmpi")),
+    row("netpipe_mpich", "the same over MPICH", "mpirun.mpich -np 2 NPmpich2 -i -n 20 -u 1048576 -o /dev/null",
+        pair=False, env=MPICH, output="Integrity check passed", needs=("NPmpich2", "netpipe-mpich2")),
     row("late_client", "SEND, the client two seconds late", "ib_send_bw -n 200", slow_peer=2.0),
     row("loss_write", "WRITE, 1 % loss", f"ib_write_bw {SMALL}", env=LOSS),
     row("loss_send", "SEND, 1 % loss, data checked", "ibv_rc_pingpong -g 3 -s 20000 -n 300 -c", env=LOSS + STAYS),

@@ -2,6 +2,7 @@
 import process
 import programs
 import session
+from skip import need_program
 
 
 def version(package):
@@ -10,6 +11,8 @@ def version(package):
 
 def judge(row):
     """The result in words; AssertionError when it is not what is expected."""
+    if row.needs:
+        need_program(*row.needs)
     if not row.pair:
         program = session.run(row.command, row.env)
         if row.refusal:
