@@ -14,14 +14,18 @@ OFTEN = 2000  # a thread takes a lock so often for packets; what sets a transfer
 # whose threads sleep leaves the work to its helpers: there each message is a round trip.
 POLLING = ["--iters", str(20 * OFTEN)]
 ASLEEP = ["--iters", str(5 * OFTEN), "--depth", "1", "--sleepy-server"]
+BUSY = 10 * OFTEN  # the lock that so busy a thread takes most is its engine's
 LIBRARY = ("libmrc-lock-count.so", "tools", "dev", "lock-count")
 HELPER, RUN_S = "mrc-helper", 10
 
 
 def homes_of(counts):
-    """{thread: the lock that it takes most}, of those that take one often: the engine's, of the engine that they serve."""
+    """{thread: the lock of the engine that it serves}, of those that take a lock often. A thread that has little to do may take another
+    lock of its engine as often."""
     taken = {i: [lock[i] for lock in counts["locks"]] for i in range(len(counts["threads"]))}
-    return {i: column.index(max(column)) for i, column in taken.items() if max(column, default=0) >= OFTEN}
+    own = {column.index(max(column)) for column in taken.values() if max(column, default=0) >= BUSY}
+    return {i: max(own, key=lambda lock, column=column: column[lock]) for i, column in taken.items()
+            if own and max(column, default=0) >= OFTEN}
 
 
 def engines(counts):

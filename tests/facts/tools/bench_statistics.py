@@ -239,15 +239,17 @@ def locks_are_shared_where_two_engines_take_them_often():
 
     def counts(*third):
         """Two engines, each with a thread and a helper; a third lock, taken so often by each."""
-        return {"threads": threads, "locks": [[9 * often, 8 * often, 0, 1], [0, 1, 8 * often, 9 * often], list(third)]}
+        return {"threads": threads, "locks": [[19 * often, 8 * often, 0, 1], [0, 1, 8 * often, 19 * often], list(third)]}
 
     assert locks.shared(counts(often, 0, 0, often)) == 1 and locks.engines(counts(0, 0, 0, 0)) == 2 and locks.helpers(counts(0, 0, 0, 0)) == 2
     assert locks.shared(counts(often, 0, 0, often - 1)) == 0  # set-up
     assert locks.shared(counts(0, often, often, 0)) == 1
     assert locks.shared(counts(often, 0, often, 0)) == 1  # a thread and the helper of the other engine
     assert locks.shared(counts(often, often, 0, 0)) == 0  # of one engine
-    assert locks.engines(counts(*[10 * often] * 4)) == 1  # taken more often than an engine's lock
-    idle = {"threads": threads, "locks": [[often, often - 1, 0, 0]]}
+    assert locks.engines(counts(*[20 * often] * 4)) == 1  # taken more often than an engine's lock
+    slow = {"threads": threads, "locks": [[19 * often, 2 * often, 0, 0], [often, 3 * often, 0, 0], [0, 0, 0, 19 * often]]}
+    assert locks.shared(slow) == 0 and locks.engines(slow) == 2  # a helper takes another lock of its engine more often
+    idle = {"threads": threads, "locks": [[10 * often, often - 1, 0, 0]]}
     assert locks.engines(idle) == 1 and locks.helpers(idle) == 0 and locks.engines({"threads": [], "locks": []}) == 0
 
 

@@ -24,5 +24,5 @@ def test_netpipe_runs_over_rsockets():
     server, client = session.run_both(command, [*command, "-h", "127.0.0.1"], ready, env, env)
     both = f"{client}\n{server}"
     assert (client.code, server.code) == (0, 0), both
-    assert "Integrity check passed" in client.out and "524288 bytes" in client.out, both
+    assert "Integrity check passed" in client.out and "524289 bytes" in client.out, both
     assert "failed" not in both and "Sanitizer" not in both, both
