@@ -194,9 +194,10 @@ def limit(place, memory=MIB, size=None, burst=None, latency=False, server=(), cl
     """Plain UDP sockets with the packets of MRC; `memory`: bytes copied into, as many as MRC writes to. `server` and `client`: further
     words for either end, which choose another way to move the bytes."""
     port = str(free_port(len(place.addresses)))
-    both = ["--addr", ",".join(place.addresses), "--planes", str(len(place.addresses)), "--port", port]
+    both = ["--addr", ",".join(place.addresses), "--planes", str(len(place.addresses)), "--port", port,
+            *(["--size", str(size)] if size else [])]
     words = [*both, "--memory", str(memory), "--slices", *(["--latency"] if latency else []),
-             *(["--size", str(size)] if size else []), *(["--burst", str(burst)] if burst else []), *client]
+             *(["--burst", str(burst)] if burst else []), *client]
     return Pair(place, [binary("mrc-udp-limit"), "server", *both, *server], [binary("mrc-udp-limit"), "client", *words])
 
 

@@ -13,7 +13,7 @@ OFTEN = 2000  # a thread takes a lock so often for packets; what sets a transfer
 # Messages of each queue pair, one packet each. Where threads poll, a lock that is taken once for a burst of 15 shows as well. A server
 # whose threads sleep leaves the work to its helpers: there each message is a round trip.
 POLLING = ["--iters", str(20 * OFTEN)]
-ASLEEP = ["--iters", str(5 * OFTEN), "--depth", "1", "--sleepy-server"]
+ASLEEP = ["--iters", str(20 * OFTEN), "--depth", "1", "--sleepy-server"]
 BUSY = 10 * OFTEN  # the lock that so busy a thread takes most is its engine's
 LIBRARY = ("libmrc-lock-count.so", "tools", "dev", "lock-count")
 HELPER, RUN_S = "mrc-helper", 10

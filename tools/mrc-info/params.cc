@@ -22,13 +22,15 @@ std::string plain(const Json& value) {
 }
 
 std::string allowed(const Json& row) {
+  const std::string unit = plain(row["unit"]);
+  const std::string behind = unit.empty() ? "" : " " + unit;
+  const bool range = row.contains("range");
   std::string text;
-  if (row.contains("range")) text = plain(row["range"][0]) + ".." + plain(row["range"][1]);
+  if (range) text = plain(row["range"][0]) + ".." + plain(row["range"][1]) + behind;
   if (row.contains("words"))
     for (const Json& word : row["words"]) text += (text.empty() ? "" : " | ") + plain(word);
   if (row["value"].is_boolean()) text = "true | false";
-  const std::string unit = plain(row["unit"]);
-  return unit.empty() ? text : text + " " + unit;
+  return range ? text : text + behind;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ import process
 from environment import clean
 
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../tools/dev/test-names")
-ALONE = clean(without=("GIT_",))  # a hook of git that runs the tests names another repository
+ALONE = clean({"GIT_CONFIG_GLOBAL": "/dev/null"}, without=("GIT_",))  # a hook of git that runs the tests names another repository
 
 
 def git(*words):

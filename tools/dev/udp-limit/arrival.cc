@@ -48,13 +48,14 @@ void Arrival::place(uint64_t bytes) {
   if (scatters_) {
     const uint8_t* const to = reception_.ahead(kBuffer);
     if (crc_ != Crc::kNone)
-      for (uint64_t i = 0; i < packets; ++i) sum_ ^= pass_over(crc_, to + i * payload_, payload_);
+      for (uint64_t i = 0; i < std::min<uint64_t>(packets, kBuffer / payload_); ++i)
+        sum_ ^= pass_over(crc_, to + i * payload_, payload_);
     reception_.advance(bytes - std::min(bytes, packets * sizeof(Header)));
     return;
   }
   if (crc_ != Crc::kNone)
-    for (uint64_t i = 0; i < packets; ++i)
-      sum_ ^= pass_over(crc_, buffer_ + i * options_.size + sizeof(Header), payload_);
+    for (uint64_t at = sizeof(Header); at < bytes; at += options_.size)
+      sum_ ^= pass_over(crc_, buffer_ + at, std::min<uint64_t>(payload_, bytes - at));
   if (copies_) std::memcpy(reception_.place(bytes), buffer_, bytes);
 }
 
