@@ -36,9 +36,10 @@ void Requester::on_ack(Instant now, uint64_t end) {
 
 void Requester::on_nak(Instant now, int64_t seq, uint8_t syndrome) {
   const bool completed = sq_.empty() || seq < static_cast<int64_t>(sq_.front().first_seq);
-  // The responder doubts a packet of work that is complete here already [MRC-SEC-3].
+  // The responder doubts a packet of work that is complete here already, at most a window before the one that it
+  // expects; up to a window more may have been sent when this arrives [MRC-SEC-3].
   if (syndrome == wire::kSyndromeRemoteOperation && seq >= 0 && completed &&
-      seq + packets_.window() >= static_cast<int64_t>(sent_.nxt())) {
+      seq + 2 * packets_.window() >= static_cast<int64_t>(sent_.nxt())) {
     qp_.fail(now, WcStatus::kRemoteOperation, AsyncEvent::kQpFatal);
     return;
   }

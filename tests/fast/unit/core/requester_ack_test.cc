@@ -461,11 +461,11 @@ TEST_F(RequesterAckTest, a_nak_of_completed_work_fails_the_qp) {
   EXPECT_EQ(state(), QpState::kError);
 }
 
-// [MRC-SEC-3]: no further back than a window, so that an old NAK is not taken for one.
-TEST_F(RequesterAckTest, a_nak_of_completed_work_is_heard_for_a_window) {
+// [MRC-SEC-3]: no further back than two windows, so that an old NAK is not taken for one.
+TEST_F(RequesterAckTest, a_nak_of_completed_work_is_accepted_for_two_windows) {
   attr_.mpr = 1;
   start();
-  for (int i = 0; i < 130; ++i) {
+  for (int i = 0; i < 258; ++i) {
     post(static_cast<uint64_t>(i), 8);
     drain();
     arrive(sack(i, i));
