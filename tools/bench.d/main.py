@@ -151,39 +151,33 @@ def measure_idle(options):
     return {**figures, "ratios": [row]}
 
 
-def measure_locks(options):
-    figures = locks.measure()
+def shown(options, name, figures, show):
+    """The figures of a part that is measured once: with their ratios printed, or the reason why it is left out."""
     if "error" in figures:
-        print(f"tools/bench: locks are left out: {figures['error']}", file=sys.stderr)
+        print(f"tools/bench: {name} left out: {figures['error']}", file=sys.stderr)
     elif not options.json:
-        locks.show(figures)
+        show(figures)
         report.print_ratios(figures["ratios"])
     return figures
+
+
+def measure_locks(options):
+    return shown(options, "locks are", locks.measure(), locks.show)
 
 
 def measure_fabric(options):
     figures = fabric.measure(programs.program("mrc-fabric"), programs.program("mrc-perf"), options.rounds,
                              programs.program("mrcd"), programs.program("mrcctl"))
-    if "error" in figures:
-        print(f"tools/bench: the fabric is left out: {figures['error']}", file=sys.stderr)
-        return figures
-    rows = fabric.judged(figures)
-    if not options.json:
-        fabric.show(figures)
-        report.print_ratios(rows)
-    return {"datapaths": figures, "ratios": rows}
+    if "error" not in figures:
+        figures = {"datapaths": figures, "ratios": fabric.judged(figures)}
+    return shown(options, "the fabric is", figures, lambda measured: fabric.show(measured["datapaths"]))
 
 
 def measure_preflight(options):
     figures = preflight.measure(options.rounds)
-    if "error" in figures:
-        print(f"tools/bench: the preflight is left out: {figures['error']}", file=sys.stderr)
-        return figures
-    rows = preflight.judged(figures)
-    if not options.json:
-        preflight.show(figures)
-        report.print_ratios(rows)
-    return {**figures, "ratios": rows}
+    if "error" not in figures:
+        figures = {**figures, "ratios": preflight.judged(figures)}
+    return shown(options, "the preflight is", figures, preflight.show)
 
 
 def measure_srv6(options):
@@ -204,23 +198,12 @@ def measure_srv6(options):
 
 
 def measure_nccl(options):
-    figures = nccl.measure(options)
-    if "error" in figures:
-        print(f"tools/bench: nccl is left out: {figures['error']}", file=sys.stderr)
-    elif not options.json:
-        nccl.show(figures["places"])
-        report.print_ratios(figures["ratios"])
-    return figures
+    return shown(options, "nccl is", nccl.measure(options), lambda measured: nccl.show(measured["places"]))
 
 
 def measure_applications(options):
     figures = applications.measure(options, lambda text: print(f"  {text}", file=sys.stderr, flush=True))
-    if "error" in figures:
-        print(f"tools/bench: applications are left out: {figures['error']}", file=sys.stderr)
-    elif not options.json:
-        applications.show(figures)
-        report.print_ratios(figures["ratios"])
-    return figures
+    return shown(options, "applications are", figures, applications.show)
 
 
 def compare_revisions(options):

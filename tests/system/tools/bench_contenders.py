@@ -6,19 +6,15 @@ import os
 import subprocess
 import sys
 
-from environment import clean
+import bench_modules
 
 source, build = sys.argv[1:]
-settings = clean({"MRC_CONFIG": "/dev/null", "MRC_MRCD_SOCKET": ""})
-os.environ.clear()
-os.environ.update(settings)
-sys.path.insert(0, os.path.join(source, "tools", "bench.d"))
+bench_modules.use(source, build)
 import applications  # noqa: E402
 import contenders  # noqa: E402
 import places  # noqa: E402
 import programs  # noqa: E402
 
-programs.build = build
 place = places.Loopback()
 KIB = 1 << 10
 

@@ -2,21 +2,15 @@
 
 usage: locks_of_shards.py SOURCE_DIR BUILD_DIR
 """
-import os
 import sys
 
-from environment import clean
+import bench_modules
 from limits import limit
 
 source, build = sys.argv[1:]
-settings = clean({"MRC_CONFIG": "/dev/null", "MRC_MRCD_SOCKET": ""})
-os.environ.clear()
-os.environ.update(settings)
-sys.path.insert(0, os.path.join(source, "tools", "bench.d"))
+bench_modules.use(source, build)
 import locks  # noqa: E402
-import programs  # noqa: E402
 
-programs.build = build
 locks.RUN_S = limit(locks.RUN_S)
 figures = locks.measure()
 print(figures)
