@@ -14,6 +14,12 @@ void KeyTable::add(uint32_t key, const Region& region) {
   check();
 }
 
+void KeyTable::own(uint32_t key, LandingOwner* owner) {
+  const WriterLock lock(mutex_);
+  const auto it = regions_.find(key);
+  if (it != regions_.end()) it->second.owner = owner;
+}
+
 std::weak_ptr<void> KeyTable::remove(uint32_t key) {
   const WriterLock lock(mutex_);
   const auto it = regions_.find(key);
@@ -100,7 +106,7 @@ std::optional<Segment> KeyTable::landing(const ibv_sge& sge, const void* domain)
   const WriterLock lock(mutex_);
   const Region* r = find(sge.lkey, sge.addr, sge.length, IBV_ACCESS_LOCAL_WRITE, domain);
   if (r == nullptr) return std::nullopt;
-  if (r->landing == 0) regions_[sge.lkey].landing = r->owner->make_landing();
+  if (r->landing == 0 && r->owner != nullptr) regions_[sge.lkey].landing = r->owner->make_landing();
   if (r->landing == 0) return std::nullopt;
   return Segment{reinterpret_cast<uint64_t>(r->base) + (sge.addr - r->iova), r->landing, sge.length};
 }

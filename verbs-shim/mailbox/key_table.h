@@ -51,7 +51,7 @@ class KeyTable {
     uint64_t length = 0;
     unsigned access = 0;            // IBV_ACCESS_*
     const void* domain = nullptr;   // protection domain
-    LandingOwner* owner = nullptr;  // set where the region is locally writable
+    LandingOwner* owner = nullptr;  // null: no landing yet (own())
     uint32_t landing = 0;           // key by which a peer may write to it for one transfer; 0: not made yet
     Loan loan = nullptr;            // made by add(); copied by lend()
   };
@@ -61,6 +61,8 @@ class KeyTable {
   explicit KeyTable(Guard guard) : guard_(guard) {}
 
   void add(uint32_t key, const Region& region);
+  // The region of `key` can have a landing from now on: its owner has all that make_landing() uses.
+  void own(uint32_t key, LandingOwner* owner);
   // The region is found no more. The result expires when every loan of it is returned.
   std::weak_ptr<void> remove(uint32_t key);
   // Null: the access is not allowed.
@@ -70,7 +72,7 @@ class KeyTable {
   Access scatter(const ibv_sge* sges, int count, const uint8_t* from, uint64_t length, const void* domain) const;
   // Copies the bytes of the SGEs, which need no key, to `to`. False: one cannot be read.
   bool gather(const ibv_sge* sges, int count, uint8_t* to) const;
-  // The destination for a peer's data of this SGE. None: it is not locally writable.
+  // The destination for a peer's data of this SGE. None: it is not locally writable, or has no owner yet.
   std::optional<Segment> landing(const ibv_sge& sge, const void* domain);
   // A fetch-add or compare-swap of eight bytes, atomic towards everything that uses the processor's atomics. `addr` is
   // a multiple of 8.

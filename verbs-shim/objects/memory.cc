@@ -77,7 +77,6 @@ ibv_mr* Mr::add(Pd* domain, void* addr, size_t length, uint64_t iova, int access
   region.length = length;
   region.access = static_cast<unsigned>(access);
   region.domain = domain->root();
-  region.owner = this;
   try {
     context->keys().add(soft->lkey, region);
   } catch (const std::bad_alloc&) {
@@ -98,11 +97,13 @@ void Mr::take(ibv_pd* pd, ibv_mr* soft, uint64_t iova, int access) {
   handle_.base.context = pd_->context()->verbs();
   handle_.base.pd = pd;
   handle_.self = this;
+  // Last: another thread may use the key already, that of a region which is gone, and make_landing() needs the members.
+  pd_->context()->keys().own(soft->lkey, this);
 }
 
 ibv_mr* Mr::create(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
   std::unique_ptr<Mr> mr(new Mr);
-  ibv_mr* const soft = mr->add(Pd::of(pd), addr, length, iova, access);
+  ibv_mr* const soft = add(Pd::of(pd), addr, length, iova, access);
   if (soft == nullptr) return nullptr;
   mr->take(pd, soft, iova, access);
   return &mr.release()->handle_.base;
@@ -143,8 +144,8 @@ int Mr::reregister(ibv_mr* verbs, int flags, ibv_pd* pd, void* addr, size_t leng
   ibv_pd* const to = other_pd ? pd : verbs->pd;
   const uint64_t iova = moves ? reinterpret_cast<uint64_t>(addr) : mr->iova_;
   const int rights = other_access ? access : mr->access_;
-  ibv_mr* const soft = moves ? mr->add(Pd::of(to), addr, length, iova, rights)
-                             : mr->add(Pd::of(to), verbs->addr, verbs->length, iova, rights);
+  ibv_mr* const soft =
+      moves ? add(Pd::of(to), addr, length, iova, rights) : add(Pd::of(to), verbs->addr, verbs->length, iova, rights);
   if (soft == nullptr) return IBV_REREG_MR_ERR_CMD;
   mr->release();  // no other thread has the new keys yet
   mr->take(to, soft, iova, rights);

@@ -49,10 +49,10 @@ class Mr final : public LandingOwner {
     ibv_mr base;
     Mr* self;
   };
-  // Registers with libmrc, and under the new key in the context's table. Null and errno.
-  ibv_mr* add(Pd* domain, void* addr, size_t length, uint64_t iova, int access);
-  int release();  // all that add() and make_landing() have made
-  void take(ibv_pd* pd, ibv_mr* soft, uint64_t iova, int access);
+  // Registers with libmrc, and under the new key in the context's table, there without an owner. Null and errno.
+  static ibv_mr* add(Pd* domain, void* addr, size_t length, uint64_t iova, int access);
+  int release();                                                   // all that add() and make_landing() have made
+  void take(ibv_pd* pd, ibv_mr* soft, uint64_t iova, int access);  // becomes the region that add() made, and its owner
 
   Pd* pd_ = nullptr;
   ibv_mr* soft_ = nullptr;
