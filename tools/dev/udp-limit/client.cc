@@ -18,12 +18,13 @@ namespace {
 
 constexpr uint64_t kSilenceLimit = 60000000000;  // with a server that does not answer at all
 constexpr int kEndTries = 3000;                  // of 20 ms
-constexpr uint64_t kSendsBetweenReports = 16;    // of zero copy
+constexpr uint64_t kSendsBetweenReports = 16;    // of zero copy, by each socket
 constexpr uint64_t kPingStall = 1000000000;  // no answer: the ping or its answer was lost, and not the server delayed
 
 struct SendingPlane {
   std::vector<int> sources;
   uint32_t next_source = 0;
+  uint64_t turns = 0;  // of all sources
   mrc::tools::CreditWindow window;
 };
 
@@ -110,12 +111,13 @@ bool Client::read_credit(SendingPlane* p, Header* other) {
 void Client::send_burst(SendingPlane* p) {
   uint64_t bytes = static_cast<uint64_t>(options.size) * options.burst;
   int fd = p->sources[p->next_source];
-  if (++p->next_source == p->sources.size()) p->next_source = 0;
+  const bool reports_due = p->turns % kSendsBetweenReports == kSendsBetweenReports - 1;
+  if (++p->next_source == p->sources.size()) p->next_source = 0, ++p->turns;
   int flags = MSG_NOSIGNAL;
   if (options.zerocopy) flags |= MSG_ZEROCOPY;
   ssize_t n = ::sendmsg(fd, &outgoing->next(), flags);
   const int error = errno;
-  if (options.zerocopy && (n < 0 || sent % (kSendsBetweenReports * bytes) == 0)) take_completions(fd, &zerocopy);
+  if (options.zerocopy && (n < 0 || reports_due)) take_completions(fd, &zerocopy);
   if (n < 0) {
     if (error == EAGAIN || error == ECONNREFUSED || error == ENOBUFS) return;
     errno = error;
