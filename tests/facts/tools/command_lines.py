@@ -69,6 +69,8 @@ refused("mrc-udp-limit", "client", "--burst", "0100", says=["100"])
 # Ways that exclude each other: the staging buffer is written again before the kernel has sent it.
 refused("mrc-udp-limit", "client", "--staged", "--zerocopy", says=["--zerocopy", "--staged"])
 refused("mrc-udp-limit", "server", "--place", "away", says=["scatter"])
+# A time would have no effect: the receives do not wait.
+refused("mrc-udp-limit", "server", "--busy-poll", "50", says=["50"])
 if "mrc-perf" in tools:
     # A server with a device that does not exist refuses before a client comes.
     refused("mrc-perf", "-d", "nodev", code=1, says=["no device is named 'nodev'", "mrc0"])

@@ -41,6 +41,9 @@ for title, ends in (("staged", {"client": ["--staged", "--crc", "mrc", "--huge"]
                     ("many credits at once", {"server": ["--credits", "4", "--sendmmsg"]})):
     measure(f"raw limit, {title}", lambda ends=ends: contenders.limit(place, **ends))
 measure("raw ping-pong", lambda: contenders.limit(place, latency=True), latency=True)
+if os.geteuid() == 0:  # CAP_NET_ADMIN
+    measure("raw ping-pong, polling the queue", lambda: contenders.limit(place, latency=True, server=["--busy-poll"], client=["--busy-poll"]),
+            latency=True)
 measure("TCP", lambda: contenders.tcp(place))
 measure("TCP, 4 streams", lambda: contenders.tcp(place, 8 * KIB, 4))
 measure("TCP, a message of 64 MiB", lambda: contenders.tcp(place, 64 << 20))

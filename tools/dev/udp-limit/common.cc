@@ -37,10 +37,11 @@ const std::string& address_of_plane(const Options& options, uint32_t plane) {
 
 namespace {
 
-// The receiving calls poll the queue of the network card for that time, in the process's own context.
-void poll_busily(int fd, uint32_t us) {
-  const int time = static_cast<int>(us), on = 1;
-  if (::setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &time, sizeof(time)) != 0) fail("SO_BUSY_POLL");
+// The receiving calls poll the queue of the network card in the process's own context. Once each: they do not wait, and
+// the time is how long one that waits polls. So it must only not be 0.
+void poll_busily(int fd) {
+  const int time_us = 1, on = 1;
+  if (::setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &time_us, sizeof(time_us)) != 0) fail("SO_BUSY_POLL");
   if (::setsockopt(fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &on, sizeof(on)) != 0) fail("SO_PREFER_BUSY_POLL");
 }
 
@@ -56,7 +57,7 @@ int open_socket(const Options& options, int family, bool receive) {
     ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
   int on = 1;
   if (receive && ::setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0) fail("UDP_GRO");
-  if (receive && options.busy_poll_us != 0) poll_busily(fd, options.busy_poll_us);
+  if (receive && options.busy_poll) poll_busily(fd);
   return fd;
 }
 

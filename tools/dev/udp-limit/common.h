@@ -42,8 +42,8 @@ struct Options {
   double seconds = 2;
   // Of both ends.
   bool huge = false;
-  std::string crc = "none";   // a word of crc.h
-  uint32_t busy_poll_us = 0;  // 0: as net.core.busy_read has it
+  std::string crc = "none";  // a word of crc.h
+  bool busy_poll = false;    // otherwise as net.core.busy_read has it
   // Of the sender (outgoing.h).
   bool staged = false;
   bool pieces = false;

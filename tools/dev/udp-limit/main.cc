@@ -44,11 +44,10 @@ void declare_options(CLI::App* to, udp_limit::Options* o) {
                  "many bits, the copy included")
       ->check(CLI::IsMember(udp_limit::crc_words()))
       ->capture_default_str();
-  to->add_option("--busy-poll", o->busy_poll_us,
-                 "Microseconds for SO_BUSY_POLL, with SO_PREFER_BUSY_POLL; 0: neither. Beyond net.core.busy_read it "
-                 "needs CAP_NET_ADMIN")
-      ->check(mrc::support::in_range(0, 1000000))
-      ->capture_default_str();
+  to->add_flag(
+      "--busy-poll", o->busy_poll,
+      "SO_BUSY_POLL and SO_PREFER_BUSY_POLL: a receive that finds nothing polls the network card's queue, once, "
+      "for it does not wait; needs CAP_NET_ADMIN");
   to->add_flag("--json", o->json, "One JSON object on standard output");
 }
 
