@@ -37,6 +37,7 @@ measure("raw limit", lambda: contenders.limit(place))
 measure("raw packets", lambda: contenders.limit(place, size=112, burst=1))
 for title, ends in (("staged", {"client": ["--staged", "--crc", "mrc", "--huge"]}), ("pieces", {"client": ["--pieces", "--crc", "mrc"]}),
                     ("zero copy", {"client": ["--zerocopy"]}), ("scattered", {"server": ["--place", "scatter", "--crc", "mrc", "--huge"]}),
+                    ("headers alone", {"size": 48, "server": ["--place", "scatter", "--crc", "mrc"], "client": ["--crc", "mrc"]}),
                     ("not copied", {"server": ["--place", "leave"]}), ("many credits", {"server": ["--credits", "4"]}),
                     ("many credits at once", {"server": ["--credits", "4", "--sendmmsg"]})):
     measure(f"raw limit, {title}", lambda ends=ends: contenders.limit(place, **ends))

@@ -47,7 +47,7 @@ void Arrival::place(uint64_t bytes) {
   const uint64_t packets = (bytes + options_.size - 1) / options_.size;
   if (scatters_) {
     const uint8_t* const to = reception_.ahead(kBuffer);
-    if (crc_ != Crc::kNone)
+    if (crc_ != Crc::kNone && payload_ != 0)
       for (uint64_t i = 0; i < std::min<uint64_t>(packets, kBuffer / payload_); ++i)
         sum_ ^= pass_over(crc_, to + i * payload_, payload_);
     reception_.advance(bytes - std::min(bytes, packets * sizeof(Header)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "common.h"
 #include "wire/crc32.h"
@@ -26,18 +27,15 @@ Crc crc_of(const std::string& word) {
 }
 
 uint32_t pass_over(Crc way, const void* data, size_t len, void* to) {
-  switch (way) {
-    case Crc::kNone:
-      if (to != nullptr) std::memcpy(to, data, len);
-      return 0;
-    case Crc::kMrc:
-      return to != nullptr ? mrc::wire::crc32_copy(0, to, data, len) : mrc::wire::crc32(0, data, len);
-    case Crc::kFold256:
-      return mrc::wire::crc32_folded(0, data, len, to).value_or(0);
-    case Crc::kFold512:
-      return mrc::wire::crc32_folded_wide(0, data, len, to).value_or(0);
+  if (way == Crc::kNone) {
+    if (to != nullptr) std::memcpy(to, data, len);
+    return 0;
   }
-  return 0;
+  std::optional<uint32_t> sum;  // none: too short to be folded
+  if (way == Crc::kFold256) sum = mrc::wire::crc32_folded(0, data, len, to);
+  if (way == Crc::kFold512) sum = mrc::wire::crc32_folded_wide(0, data, len, to);
+  if (sum) return *sum;
+  return to != nullptr ? mrc::wire::crc32_copy(0, to, data, len) : mrc::wire::crc32(0, data, len);
 }
 
 }  // namespace udp_limit
