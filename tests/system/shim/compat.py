@@ -9,6 +9,7 @@ import sys
 import built
 import programs
 import rows
+from skip import Skipped
 
 
 MRC_SECTION = ("", "## Programs for mrc.h", "",
@@ -130,6 +131,8 @@ def table(rows_of_it):
     for row in rows_of_it:
         try:
             result = rows.judge(row)
+        except Skipped as why:
+            result = f"not run: {why}"
         except AssertionError as failure:
             result = "FAILED"
             print(f"{row.name}: {failure}")
