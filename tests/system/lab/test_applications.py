@@ -19,6 +19,7 @@ from process import Process, run
 from skip import need, need_program
 
 LIMIT_S = limit(100)
+DURATION_S = round(limit(40))  # of programs that must outlast every fault
 PERFTEST_PORT = 18600
 CM_PORT = 18601
 DATAGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../shim/datagram_rsockets.py")
@@ -106,7 +107,7 @@ def bound(two, host):
 def test_ib_write_bw_over_the_shim():
     program = need_program("ib_write_bw", "perftest")
     # The preload is for perftest alone: mrc-fabric hands its environment on.
-    words = ["env", "LD_PRELOAD=" + built.path("MRC_SHIM"), program, "-D", "40", "-s", "65536", "-p", PERFTEST_PORT, "-F"]
+    words = ["env", "LD_PRELOAD=" + built.path("MRC_SHIM"), program, "-D", DURATION_S, "-s", "65536", "-p", PERFTEST_PORT, "-F"]
     with Lab(FABRIC) as two:
         server_address = give_ipv4(two, "h0", "h3")["h3"]
         with start([*two.inside("h3"), *words], environment()) as server:
@@ -182,7 +183,7 @@ def test_mpich_while_a_plane_dies_and_returns():
                 "MPIR_CVAR_NOLOCAL": "1"}  # ranks of one mpirun would share memory
     with Lab(FABRIC) as two:
         first, second = (shlex.join([*two.inside(host), "env", "LD_PRELOAD=" + built.path("MRC_SHIM"),
-                                     "MRC_CONFIG=" + configuration_for_ucx(two, host), program, "40"])
+                                     "MRC_CONFIG=" + configuration_for_ucx(two, host), program, str(DURATION_S)])
                          for host in ("h0", "h3"))
         with start([mpirun, "-np", "2", "sh", "-c", f"if [ $PMI_RANK = 0 ]; then exec {first}; else exec {second}; fi"],
                    environment(settings)) as job:
