@@ -49,6 +49,11 @@ def measure(mrc_fabric, mrc_perf, rounds, mrcd=None, mrcctl=None):
         return {"error": str(e)}
 
 
+def left_out(result):
+    """{piece: why it could not be measured}"""
+    return {f"{datapath}: gray link": "mrcd or mrcctl is not built" for datapath, figures in result.items() if "gray" not in figures}
+
+
 def judged(result):
     """Rows in the shape of report.ratios."""
     rows = []

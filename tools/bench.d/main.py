@@ -152,12 +152,14 @@ def measure_idle(options):
 
 
 def shown(options, name, figures, show):
-    """The figures of a part that is measured once: with their ratios printed, or the reason why it is left out."""
+    """The figures of a part that is measured once: with their ratios printed, or the reason why it, or a piece of it, is left out."""
     if "error" in figures:
         print(f"tools/bench: {name} left out: {figures['error']}", file=sys.stderr)
     elif not options.json:
         show(figures)
         report.print_ratios(figures["ratios"])
+    for piece, why in figures.get("left_out", {}).items():
+        print(f"tools/bench: {name} without {piece}: {why}", file=sys.stderr)
     return figures
 
 
@@ -169,7 +171,7 @@ def measure_fabric(options):
     figures = fabric.measure(programs.program("mrc-fabric"), programs.program("mrc-perf"), options.rounds,
                              programs.program("mrcd"), programs.program("mrcctl"))
     if "error" not in figures:
-        figures = {"datapaths": figures, "ratios": fabric.judged(figures)}
+        figures = {"datapaths": figures, "ratios": fabric.judged(figures), "left_out": fabric.left_out(figures)}
     return shown(options, "the fabric is", figures, lambda measured: fabric.show(measured["datapaths"]))
 
 

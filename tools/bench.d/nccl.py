@@ -251,6 +251,21 @@ def judged(places_measured, sizes):
     return rows
 
 
+def left_out(places_measured):
+    """{place, loss, and transport unless it is all: why there are no figures of it}"""
+    result = {}
+    for place, losses in places_measured.items():
+        for percent, measured in losses.items():
+            title = f"{place}, loss {percent} %"
+            if "error" in measured:
+                result[title] = measured["error"]
+            for transports in measured.get("measurements", {}).values():
+                for transport, figures in transports.items():
+                    if "error" in figures:
+                        result.setdefault(f"{title}, {transport}", figures["error"])
+    return result
+
+
 def show(places_measured):
     for place, losses in places_measured.items():
         for percent, result in losses.items():
@@ -282,7 +297,7 @@ def cell(table, measurement, transport, figures):
 
 
 def measure(options):
-    """{place: {loss in percent: ...}} and its judgement, or {"error": sentence}."""
+    """{place: {loss in percent: ...}}, its judgement and what is left out, or {"error": sentence}."""
     why = missing()
     if why:
         return {"error": why}
@@ -290,4 +305,4 @@ def measure(options):
     wanted = kinds if options.place == "all" else {name: kind for name, kind in kinds.items() if name == options.place}
     measured = {name: {f"{percent:g}": measure_site(kind, percent, options) for percent in options.nccl_losses}
                 for name, kind in wanted.items()}
-    return {"places": measured, "ratios": judged(measured, options.nccl_sizes)}
+    return {"places": measured, "ratios": judged(measured, options.nccl_sizes), "left_out": left_out(measured)}

@@ -34,8 +34,11 @@ def all_rows(result):
 
 
 def left_out(result):
-    """{part or place: why it could not be measured}"""
-    return {**{part: result[part]["error"] for part in ONCE if "error" in result.get(part, {})}, **result.get("left_out", {})}
+    """{part, piece of a part or place: why it could not be measured}"""
+    parts = {part: result[part] for part in ONCE if part in result}
+    whole = {part: measured["error"] for part, measured in parts.items() if "error" in measured}
+    pieces = {f"{part}, {piece}": why for part, measured in parts.items() for piece, why in measured.get("left_out", {}).items()}
+    return {**whole, **pieces, **result.get("left_out", {})}
 
 
 def failed(result):

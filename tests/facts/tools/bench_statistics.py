@@ -8,6 +8,7 @@ import sys
 import types
 
 sys.path.insert(0, os.path.join(sys.argv[1], "tools", "bench.d"))
+import fabric  # noqa: E402
 import locks  # noqa: E402
 import nccl  # noqa: E402
 import paired  # noqa: E402
@@ -296,13 +297,32 @@ def a_missed_target_and_a_part_left_out_fail_the_run():
     assert targets.failed({"idle": met, "places": {}, "left_out": {"veth": "no root"}})
 
 
+def a_piece_of_nccl_without_figures_is_left_out():
+    whole = {"measurements": report.medians([("all_reduce of 8 B", nccl.MRC, {"time_us": 5}), ("all_reduce of 8 B", nccl.MRC, {"error": "exit 1"})])}
+    assert nccl.left_out({"veth": {"0": whole}}) == {}  # a run that failed once has figures of the others
+    runs = [(f"all_reduce of {size}", nccl.TCP, {"error": f"timeout of {size}"}) for size in ("8 B", "4 KiB")]
+    pieces = nccl.left_out({"veth": {"0": whole, "1": {"measurements": report.medians(runs)}}, "loopback": {"0.1": {"error": "no tc"}}})
+    assert pieces == {f"veth, loss 1 %, {nccl.TCP}": "timeout of 8 B", "loopback, loss 0.1 %": "no tc"}, pieces
+    result = {"places": {}, "nccl": {"ratios": [{"met": True}], "left_out": pieces}}
+    assert targets.failed(result) and targets.left_out(result)["nccl, loopback, loss 0.1 %"] == "no tc"
+    assert not targets.failed({"places": {}, "nccl": {"ratios": [{"met": True}], "left_out": {}}})
+
+
+def a_fabric_without_mrcd_leaves_the_gray_link_out():
+    assert fabric.left_out({"udp": {"spray": {}, "gray": {}}}) == {}
+    pieces = fabric.left_out({"udp": {"spray": {}}, "raw": {"spray": {}, "gray": {}}})
+    assert pieces == {"udp: gray link": "mrcd or mrcctl is not built"}
+    assert targets.left_out({"fabric": {"ratios": [], "left_out": pieces}}) == {"fabric, udp: gray link": "mrcd or mrcctl is not built"}
+
+
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
           no_loss_is_judged_by_the_interval,
           every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
           the_floors_of_nccl_have_two_sides, sizes_of_nccl_are_swept_and_timed, a_preflight_is_judged_by_time_and_by_names,
           locks_are_shared_where_two_engines_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run,
-          a_missed_target_and_a_part_left_out_fail_the_run)
+          a_missed_target_and_a_part_left_out_fail_the_run, a_piece_of_nccl_without_figures_is_left_out,
+          a_fabric_without_mrcd_leaves_the_gray_link_out)
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")
