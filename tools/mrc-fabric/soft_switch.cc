@@ -159,12 +159,12 @@ void keep_switches(const LabState& state, const Topology& topology, const Json& 
 }
 
 void set_switch_rate(const LabState& state, const NodeId& node, const std::string& port, double bps) {
-  const auto answer = ask_switch(switch_socket(state, node), "rate " + port + " " + std::to_string(bps));
+  const auto answer = query_switch(switch_socket(state, node), "rate " + port + " " + std::to_string(bps));
   if (answer && answer != "ok") throw FabricError(node_name(node) + ": " + *answer);
 }
 
 Json switch_report(const LabState& state, const NodeId& node) {
-  const auto answer = ask_switch(switch_socket(state, node), "show");
+  const auto answer = query_switch(switch_socket(state, node), "show");
   return answer ? Json::parse(*answer) : Json();
 }
 

@@ -26,7 +26,7 @@ sockaddr_un socket_address(const std::string& path) {
   return address;
 }
 
-std::optional<std::string> ask_switch(const std::string& path, const std::string& request) {
+std::optional<std::string> query_switch(const std::string& path, const std::string& request) {
   const sockaddr_un address = socket_address(path);
   const Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return std::nullopt;

@@ -24,7 +24,7 @@ constexpr int kSendBuffer = 256 << 10;  // an answer fits, so that sending never
 
 ControlServer::ControlServer(const std::string& path) : path_(path) {
   const sockaddr_un address = fabric::socket_address(path);
-  if (fabric::ask_switch(path, "show"))
+  if (fabric::query_switch(path, "show"))
     throw fabric::FabricError(path + " belongs to a switch that is running; end it first, or use --socket");
   unlink(path.c_str());
   listener_ = Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

@@ -75,7 +75,7 @@ int show(const Options& o) {
   int status = 0;
   std::string text;
   for (const auto& [name, path] : sockets_of(o)) {
-    const auto answer = mrc::fabric::ask_switch(path, "show");
+    const auto answer = mrc::fabric::query_switch(path, "show");
     if (!answer) {
       std::fprintf(stderr, "mrc-switch: %s does not answer; `mrc-fabric fault switch %s up` starts it\n", name.c_str(),
                    name.c_str());

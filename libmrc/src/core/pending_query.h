@@ -19,8 +19,8 @@ struct PendingQuery {
 
   uint64_t nonce = 0;
   uint8_t tries = 0;
-  Instant asked = kLongAgo;
-  Instant next = Instant::never();  // when it is asked again
+  Instant queried_at = kLongAgo;
+  Instant next = Instant::never();  // of the next try
   Instant begun = kLongAgo;
 
   void begin(Instant now, uint64_t new_nonce) {
@@ -30,14 +30,14 @@ struct PendingQuery {
   }
   bool exhausted() const { return tries >= kMaxTries; }
   void count_try(Instant now) {
-    asked = now;
+    queried_at = now;
     next = now + kFirstPause * (1 << std::min(tries, kMaxDoublings));
     ++tries;
   }
   // No sooner than a first repetition.
   void restart(Instant now) {
     tries = 0;
-    next = std::max(now, asked + kFirstPause);
+    next = std::max(now, queried_at + kFirstPause);
   }
   void check() const { MRC_INVARIANT(tries <= kMaxTries); }
 };

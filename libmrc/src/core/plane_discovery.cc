@@ -27,9 +27,9 @@ bool sendable(const IpAddress& addr) {
 }
 
 // True if `peer` is the requester. One host may run several processes, distinguished by their slots.
-bool is_sender_of(const Peer& peer, const wire::Flow& flow, const wire::Plth& ask) {
+bool is_sender_of(const Peer& peer, const wire::Flow& flow, const wire::Plth& request) {
   const PeerDescription& d = peer.description;
-  return !d.planes.empty() && d.planes[0].addr == flow.src && (!d.learn || d.slot == ask.slot);
+  return !d.planes.empty() && d.planes[0].addr == flow.src && (!d.learn || d.slot == request.slot);
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void PlaneDiscovery::begin_planes(Instant now, Peer* p) {
   PlaneQuery& q = p->plane_query;
   q.begin(now, engine_.rng.next());
   q.open = p->description.planes.ids() - 1_planes;
-  ask_for_planes(now, p);
+  query_planes(now, p);
 }
 
 // [MRC-EXT-12]
@@ -79,16 +79,16 @@ bool PlaneDiscovery::count_try(Instant now, PendingQuery* query, bool open) {
 
 wire::Plth PlaneDiscovery::make_request(const PendingQuery& query, PlaneId plane) const {
   const EndpointConfig& c = engine_.config;
-  wire::Plth ask;
-  ask.plane = plane.value();
-  ask.planes = static_cast<uint8_t>(c.planes.size());
-  ask.slot = c.slot;
-  ask.nonce = query.nonce;
-  if (c.planes.has(plane)) ask.addr = c.planes[plane].addr;
-  return ask;
+  wire::Plth request;
+  request.plane = plane.value();
+  request.planes = static_cast<uint8_t>(c.planes.size());
+  request.slot = c.slot;
+  request.nonce = query.nonce;
+  if (c.planes.has(plane)) request.addr = c.planes[plane].addr;
+  return request;
 }
 
-void PlaneDiscovery::ask_for_planes(Instant now, Peer* p) {
+void PlaneDiscovery::query_planes(Instant now, Peer* p) {
   PlaneQuery& q = p->plane_query;
   if (!count_try(now, &q, !q.open.empty())) return;
   const std::optional<EvIndex> ev = p->paths.pick_control(1_planes);
@@ -98,8 +98,9 @@ void PlaneDiscovery::ask_for_planes(Instant now, Peer* p) {
   wire::Bth bth;
   bth.dqp = wire::kEndpointQpn;
   for (const PlaneId plane : q.open) {
-    const wire::Plth ask = make_request(q, plane);
-    if (control_.push(*flow, *ev, [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, ask); }))
+    const wire::Plth request = make_request(q, plane);
+    if (control_.push(*flow, *ev,
+                      [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, request); }))
       ++engine_.counters.tx_plane_requests;
   }
 }
@@ -139,14 +140,14 @@ void PlaneDiscovery::on_request(Instant now, const wire::Flow& flow, PlaneId pla
 }
 
 // The answer to a request about one of our planes.
-wire::Plth PlaneDiscovery::describe_plane(const wire::Flow& flow, const wire::Plth& ask) const {
+wire::Plth PlaneDiscovery::describe_plane(const wire::Flow& flow, const wire::Plth& request) const {
   const EndpointConfig& c = engine_.config;
   wire::Plth answer;
-  answer.plane = ask.plane;
+  answer.plane = request.plane;
   answer.planes = static_cast<uint8_t>(c.planes.size());
   answer.slot = c.slot;
-  answer.nonce = ask.nonce;
-  answer.ready = accepts(flow, ask);
+  answer.nonce = request.nonce;
+  answer.ready = accepts(flow, request);
   if (answer.plane < c.planes.size()) {
     answer.addr = c.planes[answer.plane].addr;
     answer.port = c.planes[answer.plane].port;
@@ -159,20 +160,20 @@ wire::Plth PlaneDiscovery::describe_plane(const wire::Flow& flow, const wire::Pl
 }
 
 // True if packets from the requester's address on that plane are accepted as the requester's.
-bool PlaneDiscovery::accepts(const wire::Flow& flow, const wire::Plth& ask) const {
-  if (ask.addr.is_zero()) return false;
+bool PlaneDiscovery::accepts(const wire::Flow& flow, const wire::Plth& request) const {
+  if (request.addr.is_zero()) return false;
   return peers_.find_at(flow.src, [&](const Peer& p) {
-    return is_sender_of(p, flow, ask) && p.owns(ask.addr, PlaneId(ask.plane));
+    return is_sender_of(p, flow, request) && p.owns(request.addr, PlaneId(request.plane));
   }) != nullptr;
 }
 
 // A plane that the peer lacked, and about which it sends an address now, has come: it is queried for again, paced as in
 // query_back(). [MRC-EXT-12]
-void PlaneDiscovery::reopen_plane(Instant now, Peer* p, const wire::Plth& ask) {
-  const PlaneId plane(ask.plane);
+void PlaneDiscovery::reopen_plane(Instant now, Peer* p, const wire::Plth& request) {
+  const PlaneId plane(request.plane);
   PlaneQuery& q = p->plane_query;
   if (!p->description.learn || q.begun == kLongAgo || plane == 0_plane || !p->description.planes.has(plane)) return;
-  if (ask.addr.is_zero() || !p->description.planes[plane].addr.is_zero() || q.open.contains(plane)) return;
+  if (request.addr.is_zero() || !p->description.planes[plane].addr.is_zero() || q.open.contains(plane)) return;
   q.open.insert(plane);
   q.restart(now);
   engine_.timers.set(&timer_, std::min(timer_.deadline, q.next));
@@ -180,17 +181,17 @@ void PlaneDiscovery::reopen_plane(Instant now, Peer* p, const wire::Plth& ask) {
 
 // A peer that sends a request is up, and accepts our packets soon: open queries are repeated, once for each request of
 // the peer, and no sooner than a first repetition would be, regardless of the arrivals [MRC-EXT-7] [MRC-EXT-9].
-void PlaneDiscovery::query_back(Instant now, const wire::Flow& flow, const wire::Plth& ask) {
+void PlaneDiscovery::query_back(Instant now, const wire::Flow& flow, const wire::Plth& request) {
   const auto again = [&](PendingQuery* query) {
     query->restart(now);
     engine_.timers.set(&timer_, std::min(timer_.deadline, query->next));
   };
   peers_.find_at(flow.src, [&](Peer& p) {
-    if (is_sender_of(p, flow, ask)) reopen_plane(now, &p, ask);
-    if ((p.plane_query.open.empty() && !p.port_query.open) || ask.nonce == p.plane_query.peer_nonce ||
-        !is_sender_of(p, flow, ask))
+    if (is_sender_of(p, flow, request)) reopen_plane(now, &p, request);
+    if ((p.plane_query.open.empty() && !p.port_query.open) || request.nonce == p.plane_query.peer_nonce ||
+        !is_sender_of(p, flow, request))
       return false;
-    p.plane_query.peer_nonce = ask.nonce;
+    p.plane_query.peer_nonce = request.nonce;
     if (!p.plane_query.open.empty()) again(&p.plane_query);
     if (p.port_query.open) again(&p.port_query);
     return false;  // all of them
@@ -257,8 +258,8 @@ void PlaneDiscovery::use_plane(Instant now, Peer* to, PlaneId plane, bool ready)
 void PlaneDiscovery::on_timer(Instant now) {
   Instant next = Instant::never();
   peers_.for_each([&](Peer* p) {
-    if (p->plane_query.next <= now) ask_for_planes(now, p);
-    if (p->port_query.next <= now) ask_for_ports(now, p);
+    if (p->plane_query.next <= now) query_planes(now, p);
+    if (p->port_query.next <= now) query_ports(now, p);
     next = std::min({next, p->plane_query.next, p->port_query.next});
   });
   engine_.timers.set(&timer_, next);

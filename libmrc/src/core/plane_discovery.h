@@ -41,13 +41,13 @@ class PlaneDiscovery {
   // plane_discovery.cc
   void start_planes(Instant now, Peer* p);
   void begin_planes(Instant now, Peer* p);
-  void ask_for_planes(Instant now, Peer* p);
-  bool accepts(const wire::Flow& flow, const wire::Plth& ask) const;
-  void reopen_plane(Instant now, Peer* p, const wire::Plth& ask);
-  void query_back(Instant now, const wire::Flow& flow, const wire::Plth& ask);
+  void query_planes(Instant now, Peer* p);
+  bool accepts(const wire::Flow& flow, const wire::Plth& request) const;
+  void reopen_plane(Instant now, Peer* p, const wire::Plth& request);
+  void query_back(Instant now, const wire::Flow& flow, const wire::Plth& request);
   bool learn_plane(Peer* to, const wire::Plth& announced);
   void use_plane(Instant now, Peer* to, PlaneId plane, bool ready);
-  wire::Plth describe_plane(const wire::Flow& flow, const wire::Plth& ask) const;
+  wire::Plth describe_plane(const wire::Flow& flow, const wire::Plth& request) const;
   // Counts a try and sets the timer. False: the query is not repeated.
   bool count_try(Instant now, PendingQuery* query, bool open);
   wire::Plth make_request(const PendingQuery& query, PlaneId plane) const;
@@ -55,7 +55,7 @@ class PlaneDiscovery {
   // source_port_discovery.cc
   void start_ports(Instant now, Peer* p);
   void open_ports(Instant now, Peer* p);
-  void ask_for_ports(Instant now, Peer* p);
+  void query_ports(Instant now, Peer* p);
   bool on_announced_ports(Instant now, const wire::Flow& flow, const wire::Packet& p);
 
   EngineContext& engine_;

@@ -29,8 +29,8 @@ class PortClaims {
   static constexpr Duration kFirstHold = Duration::milliseconds(100);
   static constexpr uint8_t kMaxHoldDoublings = 6;  // 6.4 s
 
-  // A plane that is down is probed once per `ask_interval`.
-  PortClaims(size_t planes, Duration ask_interval) : planes_(planes), ask_interval_(ask_interval) {}
+  // A plane that is down is probed once per `probe_interval`.
+  PortClaims(size_t planes, Duration probe_interval) : planes_(planes), probe_interval_(probe_interval) {}
 
   // The peer's report: the planes that are up. Planes outside of `probeable` carry no probe and are not in use either;
   // for them the report is accepted. False when some of it was ignored, too soon after a refuted claim: the update must
@@ -57,18 +57,18 @@ class PortClaims {
  private:
   struct Plane {
     Instant claimed_at = kLongAgo;
-    Instant hold_until = kLongAgo;        // the peer's reports are ignored until then
-    Instant asked_at = kLongAgo;          // while down
-    Instant next_ask = Instant::never();  // while down
-    uint8_t to_ask = 0;                   // unsent probes of this claim
-    uint8_t asked = 0;                    // sent ones
-    uint8_t refuted = 0;                  // claims in a row
-    bool reported_up = true;              // the peer's last report
+    Instant hold_until = kLongAgo;          // the peer's reports are ignored until then
+    Instant probed_at = kLongAgo;           // while down
+    Instant next_probe = Instant::never();  // while down
+    uint8_t probes_left = 0;                // unsent probes of this claim
+    uint8_t probes_sent = 0;                // sent ones
+    uint8_t refuted = 0;                    // claims in a row
+    bool reported_up = true;                // the peer's last report
   };
   void leave(Instant now, PlaneId plane);
 
   PerPlane<Plane> planes_;
-  Duration ask_interval_;
+  Duration probe_interval_;
   PlaneSet claimed_, down_;
 };
 

@@ -30,10 +30,10 @@ void PlaneDiscovery::open_ports(Instant now, Peer* p) {
   q.begin(now, nonces_.next());
   q.open = true;
   p->source_ports.begin();
-  ask_for_ports(now, p);
+  query_ports(now, p);
 }
 
-void PlaneDiscovery::ask_for_ports(Instant now, Peer* p) {
+void PlaneDiscovery::query_ports(Instant now, Peer* p) {
   PortQuery& q = p->port_query;
   if (!count_try(now, &q, q.open && !p->left())) return;
   const std::optional<EvIndex> ev = p->paths.pick_control(engine_.planes_up);
@@ -42,11 +42,11 @@ void PlaneDiscovery::ask_for_ports(Instant now, Peer* p) {
   if (!flow) return;
   wire::Bth bth;
   bth.dqp = wire::kEndpointQpn;
-  const wire::Plth ask = make_request(q, p->source_ports.plane());
+  const wire::Plth request = make_request(q, p->source_ports.plane());
   wire::Spth part;
   part.first = p->source_ports.first();
   if (control_.push(*flow, *ev,
-                    [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, ask, &part); }))
+                    [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, request, &part); }))
     ++engine_.counters.tx_port_requests;
 }
 
@@ -64,10 +64,10 @@ bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, con
       return false;
     case PeerSourcePorts::Part::kTaken:
       q.tries = 0;
-      ask_for_ports(now, to);
+      query_ports(now, to);
       break;
     case PeerSourcePorts::Part::kRestarted:  // tries keep counting, or a peer could keep the query open for ever
-      ask_for_ports(now, to);
+      query_ports(now, to);
       break;
     case PeerSourcePorts::Part::kComplete:
       q.open = false;
@@ -81,12 +81,12 @@ bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, con
 void PlaneDiscovery::on_foreign_port(Instant now, Peer* p) {
   engine_.report(now, Qpn(), TraceTrigger::kSourcePort, event::Drop{});
   PortQuery& q = p->port_query;
-  if (now - q.asked < kMinPortQueryInterval) return;
+  if (now - q.queried_at < kMinPortQueryInterval) return;
   if (!q.open) {
     open_ports(now, p);
   } else if (q.exhausted()) {
     q.tries = 0;
-    ask_for_ports(now, p);
+    query_ports(now, p);
   }
 }
 

@@ -13,7 +13,7 @@ void LinkWatch::follow(PlaneId plane, std::string interface) {
   if (interfaces_[plane] == interface) return;
   interfaces_[plane] = std::move(interface);
   up_.insert(plane);
-  monitor_.ask_again();
+  monitor_.request_again();
 }
 
 PlaneSet LinkWatch::read() {

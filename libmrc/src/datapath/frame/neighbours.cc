@@ -11,19 +11,19 @@ Neighbours::Answer Neighbours::find(const IpAddress& next, Instant now) {
     answer.found = Found::kKnown;
     return answer;
   }
-  const bool all_asked = hop.asked >= kMaxAsked;
-  const bool due = hop.asked == 0 || now - hop.asked_at >= (all_asked ? kAbsentFor : kSolicitInterval);
-  if (due && all_asked) {
+  const bool all_sent = hop.solicitations >= kMaxSolicitations;
+  const bool due = hop.solicitations == 0 || now - hop.solicited_at >= (all_sent ? kAbsentFor : kSolicitInterval);
+  if (due && all_sent) {
     // A neighbour that has become silent is removed; one that never answered gets another round.
-    hop.asked = 0;
+    hop.solicitations = 0;
     hop.known = false;
   }
   if (due) {
-    ++hop.asked;
-    hop.asked_at = now;
-    answer.ask = true;
+    ++hop.solicitations;
+    hop.solicited_at = now;
+    answer.solicit = true;
   }
-  answer.found = hop.known ? Found::kKnown : all_asked && !due ? Found::kAbsent : Found::kAwaited;
+  answer.found = hop.known ? Found::kKnown : all_sent && !due ? Found::kAbsent : Found::kAwaited;
   return answer;
 }
 
@@ -34,7 +34,7 @@ bool Neighbours::learn(const IpAddress& next, const MacAddress& mac, Instant now
   const bool awaited = !hop.known;
   hop.mac = mac;
   hop.known = true;
-  hop.asked = 0;
+  hop.solicitations = 0;
   hop.learnt_at = now;
   return awaited;
 }

@@ -16,15 +16,15 @@ class Neighbours {
  public:
   static constexpr Duration kFreshFor = Duration::seconds(30);               // then it is solicited again while in use
   static constexpr Duration kSolicitInterval = Duration::milliseconds(250);  // while no answer comes
-  static constexpr uint32_t kMaxAsked = 12;                                  // then there is no such neighbour
+  static constexpr uint32_t kMaxSolicitations = 12;                          // then there is no such neighbour
   static constexpr Duration kAbsentFor = Duration::seconds(1);               // before it is tried again
   static constexpr size_t kMaxHops = 4096;                                   // remembered before all are forgotten
 
   enum class Found : uint8_t { kKnown, kAwaited, kAbsent };
   struct Answer {
     Found found = Found::kAwaited;
-    bool ask = false;  // send a solicitation now
-    MacAddress mac{};  // when known
+    bool solicit = false;  // send a solicitation now
+    MacAddress mac{};      // when known
   };
   // For each packet to that next hop, and periodically while packets wait for it.
   Answer find(const IpAddress& next, Instant now);
@@ -35,8 +35,8 @@ class Neighbours {
   struct Hop {
     MacAddress mac{};
     bool known = false;
-    uint32_t asked = 0;  // since the last answer
-    Instant learnt_at, asked_at;
+    uint32_t solicitations = 0;  // since the last answer
+    Instant learnt_at, solicited_at;
   };
   std::map<IpAddress, Hop> hops_;
 };

@@ -38,11 +38,11 @@ bool LinkMonitor::open(bool addresses) {
   sockaddr_nl own{};
   own.nl_family = AF_NETLINK;
   own.nl_groups = RTMGRP_LINK | (addresses ? RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR : 0);
-  return ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 && ask();
+  return ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 && request_states();
 }
 
 // The states of all; the answers have the form of notifications.
-bool LinkMonitor::ask() {
+bool LinkMonitor::request_states() {
   struct {
     nlmsghdr header;
     ifinfomsg link;
@@ -56,11 +56,11 @@ bool LinkMonitor::ask() {
   return answering_;
 }
 
-void LinkMonitor::ask_again() {
+void LinkMonitor::request_again() {
   if (answering_)
     stale_ = true;
   else
-    ask();
+    request_states();
 }
 
 void LinkMonitor::read(const std::function<void(const LinkState&)>& change) {
@@ -74,7 +74,7 @@ void LinkMonitor::read(const std::function<void(const LinkState&)>& change) {
     } else if (errno == ENOBUFS) {
       stale_ = true;
     }
-    if (stale_ && !answering_) ask();
+    if (stale_ && !answering_) request_states();
   }
 }
 

@@ -31,10 +31,10 @@ class LinkMonitor {
   int fd() const { return fd_.get(); }  // readable when there is a notification; -1 before open
   // Reads the kernel's notifications without blocking. They may repeat known states.
   void read(const std::function<void(const LinkState&)>& change);
-  void ask_again();  // the states of all are notified once more
+  void request_again();  // the states of all are notified once more
 
  private:
-  bool ask();
+  bool request_states();
   void take(const char* message, size_t bytes, const std::function<void(const LinkState&)>& change);
 
   Fd fd_;

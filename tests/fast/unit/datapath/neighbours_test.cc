@@ -144,31 +144,31 @@ TEST(Neighbours, asks_waits_and_knows) {
   Neighbours table;
   const IpAddress hop = ip("fd00::2");
   Instant now = Instant::from_ns(1);
-  EXPECT_TRUE(table.find(hop, now).ask);
+  EXPECT_TRUE(table.find(hop, now).solicit);
   const Neighbours::Answer second = table.find(hop, now);
-  EXPECT_FALSE(second.ask);
+  EXPECT_FALSE(second.solicit);
   EXPECT_EQ(second.found, Found::kAwaited);
   EXPECT_TRUE(table.learn(hop, kOther, now));
   const Neighbours::Answer known = table.find(hop, now);
   EXPECT_EQ(known.found, Found::kKnown);
   EXPECT_EQ(known.mac, kOther);
-  EXPECT_FALSE(known.ask);
+  EXPECT_FALSE(known.solicit);
 }
 
 TEST(Neighbours, gives_up_after_its_questions_and_tries_anew) {
   Neighbours table;
   const IpAddress hop = ip("fd00::2");
   Instant now = Instant::from_ns(1);
-  for (uint32_t i = 0; i < Neighbours::kMaxAsked; ++i) {
-    EXPECT_TRUE(table.find(hop, now).ask) << i;
-    EXPECT_FALSE(table.find(hop, now + Neighbours::kSolicitInterval - Duration::nanoseconds(1)).ask) << i;
+  for (uint32_t i = 0; i < Neighbours::kMaxSolicitations; ++i) {
+    EXPECT_TRUE(table.find(hop, now).solicit) << i;
+    EXPECT_FALSE(table.find(hop, now + Neighbours::kSolicitInterval - Duration::nanoseconds(1)).solicit) << i;
     now = now + Neighbours::kSolicitInterval;
   }
   EXPECT_EQ(table.find(hop, now).found, Found::kAbsent);
-  EXPECT_FALSE(table.find(hop, now).ask);
+  EXPECT_FALSE(table.find(hop, now).solicit);
   now = now + Neighbours::kAbsentFor;
   const Neighbours::Answer anew = table.find(hop, now);
-  EXPECT_TRUE(anew.ask);
+  EXPECT_TRUE(anew.solicit);
   EXPECT_EQ(anew.found, Found::kAwaited);
 }
 
@@ -179,9 +179,9 @@ TEST(Neighbours, an_old_one_is_used_while_it_is_asked_and_then_forgotten) {
   table.find(hop, now);
   table.learn(hop, kOther, now);
   now = now + Neighbours::kFreshFor;
-  for (uint32_t i = 0; i < Neighbours::kMaxAsked; ++i, now = now + Neighbours::kSolicitInterval) {
+  for (uint32_t i = 0; i < Neighbours::kMaxSolicitations; ++i, now = now + Neighbours::kSolicitInterval) {
     const Neighbours::Answer answer = table.find(hop, now);
-    EXPECT_TRUE(answer.ask) << i;
+    EXPECT_TRUE(answer.solicit) << i;
     EXPECT_EQ(answer.found, Found::kKnown) << i;
   }
   now = now + Neighbours::kAbsentFor;

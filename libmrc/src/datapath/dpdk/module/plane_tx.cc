@@ -113,7 +113,7 @@ void DpdkPlane::to_neighbour(Instant now, const IpAddress& next, rte_mbuf* frame
     return to_port(frame);
   }
   const Neighbours::Answer hop = neighbours_.find(next, now);
-  if (hop.ask) solicit(next);
+  if (hop.solicit) solicit(next);
   if (hop.found == Neighbours::Found::kKnown) {
     std::copy_n(hop.mac.begin(), 6, ethernet);
     return to_port(frame);
@@ -140,7 +140,7 @@ void DpdkPlane::solicit_again(Instant now, DatapathCounters* counters) {
   for (auto at = held_.begin(); at != held_.end();) {
     const IpAddress next = (at++)->first;
     const Neighbours::Answer hop = neighbours_.find(next, now);
-    if (hop.ask) solicit(next);
+    if (hop.solicit) solicit(next);
     if (hop.found == Neighbours::Found::kAbsent) drop_held(next, counters);
   }
 }
