@@ -115,7 +115,7 @@ int64_t DatagramLatency::ask() {
   return repeated ? -1 : std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
 }
 
-void DatagramLatency::ask_rounds(double seconds) {
+void DatagramLatency::request_rounds(double seconds) {
   const uint64_t wanted = s_.options.iters;
   const uint64_t max_warm_up = s_.options.slices ? kSliceWarmUp : kWarmUp;
   const uint64_t warm_up = wanted != 0 ? std::min(max_warm_up, wanted / 10 + 1) : max_warm_up;
@@ -149,7 +149,7 @@ LatencyResult DatagramLatency::run(double seconds) {
   cpu_before_ = tools::cpu_seconds();
   begin_ = Clock::now();
   counts_ = {};
-  s_.client ? ask_rounds(seconds) : answer_rounds();
+  s_.client ? request_rounds(seconds) : answer_rounds();
   return so_far();
 }
 

@@ -33,7 +33,7 @@ class DatagramLatency {
   void on_arrival(const ibv_wc& wc);
   // Nanoseconds from the request to the answer; -1: it was repeated.
   int64_t ask();
-  void ask_rounds(double seconds);
+  void request_rounds(double seconds);
   void answer_rounds();
   void check_peer();
 

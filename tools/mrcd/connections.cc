@@ -87,7 +87,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
   }
 
  private:
-  bool may_ask() const {
+  bool may_request() const {
     return out_.unsent() <= kMaxUnread && (!owner_.finishing_ || owner_.service_.awaits_report(id_, steady_now()));
   }
 
@@ -129,11 +129,11 @@ class Connections::Connection final : public Client, public std::enable_shared_f
 
   // One part at a time, and few requests of it: a peer that sends without a pause does not block the others.
   void read() {
-    if (read_pending_ || turn_pending_ || failed_ || !may_ask()) return;
+    if (read_pending_ || turn_pending_ || failed_ || !may_request()) return;
     read_pending_ = true;
     socket_.async_wait(Stream::socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
       self->read_pending_ = false;
-      if (self->ended_ || self->failed_ || self->turn_pending_ || !self->may_ask()) return;
+      if (self->ended_ || self->failed_ || self->turn_pending_ || !self->may_request()) return;
       if (error || !self->read_part()) return self->drop();
       self->read();
     });
@@ -155,7 +155,7 @@ class Connections::Connection final : public Client, public std::enable_shared_f
 
   void take_lines() {
     if (turn_pending_) return;
-    for (int taken = 0; !failed_ && may_ask(); ++taken) {
+    for (int taken = 0; !failed_ && may_request(); ++taken) {
       if (taken == kRequestsPerTurn) return await_turn();
       const auto line = lines_.next();
       if (!line) return;

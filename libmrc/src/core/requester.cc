@@ -62,7 +62,7 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
   make_room();
   packets_.begin_burst();
   const uint32_t max_segments = std::min(std::max<uint32_t>(1, c.max_segments), kMaxSegments);
-  bool window_closed = false, ask = false, asks_silent = false;
+  bool window_closed = false, ack_wanted = false, after_timeout = false;
   PacketScheduler::Packet p;
   const uint32_t share = share_of_room();
   while (out->segments < max_segments) {
@@ -76,7 +76,7 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
                     !sent_.oldest_timed_out(p.seq);
     if (window_closed || !builder->room(p.request->inline_data ? 1u : p.request->num_sge)) break;
     if (out->segments == 0) {
-      asks_silent = sent_.oldest_timed_out(p.seq);
+      after_timeout = sent_.oldest_timed_out(p.seq);
       if (!choose_path(now, planes_with_room, out)) return Build::kNoRoom;
     }
 
@@ -86,18 +86,18 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
     if (n < 0 && out->segments > 0) break;  // the packets built already may be sent
     if (n < 0) return fail_local_protection(now, *p.request);
     builder->add(write_headers(now, p, builder->header()), pieces, n, p.payload);
-    ask = ask || congestion_->wants_ack(p.nominal());
+    ack_wanted = ack_wanted || congestion_->wants_ack(p.nominal());
     note_sent(now, p, out->ev_index);
     if (p.bytes < out->segment_size) break;
   }
   if (out->segments == 0) return Build::kNothing;
 
   // The window is closed or nearly so: an immediate acknowledgement keeps it open [MRC-NSCC-10]. [MRC-REQ-4]
-  if (ask || (window_closed && sent_.nxt() < sq_.end_seq())) builder->set_ack_req_on_last();
+  if (ack_wanted || (window_closed && sent_.nxt() < sq_.end_seq())) builder->set_ack_req_on_last();
   count_burst(*out);
   arm_rto(now);
   // The oldest packet of a silent peer is sent more often than probes are, which it must not put off.
-  if (!asks_silent) arm_probe(now);
+  if (!after_timeout) arm_probe(now);
   qp_.set_deadline(QpHalf::kRequester, deadline());
   return Build::kSent;
 }

@@ -21,14 +21,14 @@ bool helper_parks(const HelperView& view, const HelperTiming& timing) {
   return view.now - view.last_poll < timing.idle;
 }
 
-bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask, int links,
+bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int requests, int links,
                    int daemon, int shards) {
   work_ = work;
   timing_ = timing;
   timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   event_ = Fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (timer_.get() < 0 || event_.get() < 0 || !nap_.open(timing.park)) return false;
-  for (const int fd : {nap_.fd(), event_.get(), ask, links, daemon, shards, timer_.get()})
+  if (timer_.get() < 0 || event_.get() < 0 || !park_timer_.open(timing.park)) return false;
+  for (const int fd : {park_timer_.fd(), event_.get(), requests, links, daemon, shards, timer_.get()})
     fds_.push_back({fd, POLLIN, 0});
   for (int fd : fds) fds_.push_back({fd, POLLIN, 0});
   const SignalsBlocked inherited;
@@ -56,7 +56,7 @@ void Helper::count_armed(int delta) {
   last_armed_.store(clock_now().ns(), std::memory_order_relaxed);
   armed_cqs_.fetch_add(delta);
   if (delta < 0) return;
-  // A stand-in arms before each of its waits; a nap ends if it does not come back.
+  // A stand-in arms before each of its waits; park_timer_ ends the sleep if it does not come back.
   if (stand_in_.is_calling_thread() && !must_serve(view())) return;
   wake_parked();
 }
@@ -95,17 +95,18 @@ void Helper::wait(size_t first, size_t last, const timespec* max) {
     uint64_t written;
     [[maybe_unused]] const ssize_t got = ::read(event_.get(), &written, sizeof written);
   }
-  if (((fds_[kAsk].revents | fds_[kDaemon].revents | fds_[kShards].revents) & POLLIN) != 0) work_->serve_requests();
+  if (((fds_[kRequests].revents | fds_[kDaemon].revents | fds_[kShards].revents) & POLLIN) != 0)
+    work_->serve_requests();
   if ((fds_[kLinks].revents & POLLIN) != 0) work_->links_changed();
 }
 
-// One that begins to stand in after the first line leaves the end of the last nap, which wakes the helper once more.
-void Helper::park(Duration nap) {
-  if (stand_in_.sleeps()) nap_.disarm();
+// One that begins to stand in after the first line leaves the last end of the sleep, which wakes the helper once more.
+void Helper::park(Duration length) {
+  if (stand_in_.sleeps()) park_timer_.disarm();
   parked_.store(true);
   const HelperView v = view();
-  if (!v.stand_in_sleeps) nap_.set(v.now, nap);
-  if (!must_serve(v) && !stopping_.load()) wait(kNap, kTimer, nullptr);
+  if (!v.stand_in_sleeps) park_timer_.arm(v.now, length);
+  if (!must_serve(v) && !stopping_.load()) wait(kParkTimer, kTimer, nullptr);
   parked_.store(false);
 }
 
@@ -118,18 +119,18 @@ int Helper::serve(Instant since) {
 
 void Helper::run() {
   int rounds = 0;
-  Duration nap = timing_.park;
+  Duration length = timing_.park;  // of the next sleep while parked
   while (!stopping_.load()) {
     constexpr timespec kNow{};
     if (++rounds % kRoundsPerRequestCheck == 0) wait(kEvent, kTimer, &kNow);
     const HelperView v = view();
     const int moved = helper_parks(v, timing_) ? HelperWork::kBusy : serve(v.now);
     if (moved == HelperWork::kBusy) {  // the application makes progress, or did recently
-      park(nap);
-      nap = std::min(nap * 2, timing_.park * Nap::kLongest);
+      park(length);
+      length = std::min(length * 2, timing_.park * ParkTimer::kMaxParks);
       continue;
     }
-    nap = timing_.park;
+    length = timing_.park;
     if (moved != 0 || stopping_.load()) continue;
     work_->going_to_sleep();
     wait(kEvent, fds_.size(), nullptr);

@@ -5,9 +5,9 @@
 //   serves   no work for `spin`                                                   asleep
 //            it is to park, see below, or the application holds the lock          parked
 //   asleep   a packet (datapath), a deadline (timer)                              serves
-//   parked   the nap ends (nap), a CQ is armed or another thread waits (event)    serves, or parks again
-//            a poll, the end of a stand-in (none: they extend the nap)            parked
-//   each     a request, which is served (ask, links, daemon, shards)              the same
+//   parked   park_timer, a CQ is armed or another thread waits (event)            serves, or parks again
+//            a poll, the end of a stand-in (none: they extend park_timer)         parked
+//   each     a request, which is served (requests, links, daemon, shards)         the same
 //            stop() (event)                                                       ended
 //
 // Datapath and timer also wake the stand-in, a thread of the application that waits in place of the helper
@@ -20,9 +20,9 @@
 //                                               cost a wake-up
 //   none of these                               serves
 //
-// The helper takes over `idle` and four times `park`, the longest nap (nap.h), after the last poll at the latest.
-// `idle` covers the time for which a polling thread may wait for a processor: with 100 us four ranks on two cores lost
-// a seventh of their bandwidth, eight a third.
+// The helper takes over `idle` and four times `park`, its longest sleep (park_timer.h), after the last poll at the
+// latest. `idle` covers the time for which a polling thread may wait for a processor: with 100 us four ranks on two
+// cores lost a seventh of their bandwidth, eight a third.
 #pragma once
 
 #include <poll.h>
@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "device/nap.h"
+#include "device/park_timer.h"
 #include "device/stand_in.h"
 #include "fd.h"
 
@@ -68,7 +68,7 @@ class HelperWork {
   // About to sleep while serving: under the device's lock, sets the time to wake with Helper::set_wake.
   virtual void going_to_sleep() = 0;
   virtual void woke_up() = 0;
-  // `ask`, `daemon` or `shards` is readable: a tool, the daemon or another engine has a request. Must not block.
+  // `requests`, `daemon` or `shards` is readable: a tool, the daemon or another engine has a request. Must not block.
   virtual void serve_requests() = 0;
   // `links` is readable: the kernel has notifications about network interfaces.
   virtual void links_changed() = 0;
@@ -81,9 +81,9 @@ class Helper {
  public:
   Helper() = default;
   ~Helper() { stop(); }
-  // `fds`: readable when there is work; `ask`, `daemon` and `shards`: on a request, `links`: on a notification
+  // `fds`: readable when there is work; `requests`, `daemon` and `shards`: on a request, `links`: on a notification
   // about links, all four also watched while parked; -1: none. False: errno.
-  [[nodiscard]] bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int ask = -1,
+  [[nodiscard]] bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int requests = -1,
                            int links = -1, int daemon = -1, int shards = -1);
   void stop();  // joins
   bool running() const { return thread_.joinable(); }
@@ -91,7 +91,7 @@ class Helper {
   // Called by the application's side; any thread.
   void note_poll(Instant now) {
     last_poll_.store(now.ns(), std::memory_order_relaxed);
-    if (parked_.load(std::memory_order_relaxed)) nap_.push(now);
+    if (parked_.load(std::memory_order_relaxed)) park_timer_.extend(now);
   }
   void count_armed(int delta);
   bool armed() const { return armed_cqs_.load() > 0; }
@@ -102,7 +102,7 @@ class Helper {
   friend class StandIn;
   void run();
   int serve(Instant since);
-  void park(Duration nap);
+  void park(Duration length);
   // Whether it must not sleep though it parks. Without an armed CQ it may: the application holds the lock.
   bool must_serve(const HelperView& view) const { return view.armed && !helper_parks(view, timing_); }
   void wake_parked();
@@ -113,8 +113,8 @@ class Helper {
   HelperTiming timing_;
   Fd timer_;  // when there is work
   Fd event_;
-  Nap nap_;
-  enum : size_t { kNap, kEvent, kAsk, kLinks, kDaemon, kShards, kTimer };
+  ParkTimer park_timer_;
+  enum : size_t { kParkTimer, kEvent, kRequests, kLinks, kDaemon, kShards, kTimer };
   static constexpr int kRoundsPerRequestCheck = 1024;  // of a helper that never sleeps
   static constexpr size_t kMaxDatapathFds = 8;
   std::vector<pollfd> fds_;  // our own, then the datapath's
@@ -123,7 +123,7 @@ class Helper {
   std::atomic<int64_t> last_armed_{kLongAgoNs};
   // Sequentially consistent, as are others_ and sleeps_ of StandInState. The helper sets parked_ and then reads these
   // three, another thread changes one of the three and then reads parked_. So either the helper sees the change
-  // before it sleeps, or the thread sees the helper parked, and wakes it or extends its nap.
+  // before it sleeps, or the thread sees the helper parked, and wakes it or extends its sleep.
   std::atomic<int> armed_cqs_{0};
   std::atomic<bool> parked_{false};
   StandInState stand_in_{armed_cqs_};

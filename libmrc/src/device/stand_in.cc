@@ -44,7 +44,7 @@ bool StandIn::begin(int own_cqs) {
 void StandIn::end() {
   const Instant now = clock_now();
   helper_.stand_in_.end(now);
-  if (helper_.parked_.load()) helper_.nap_.push(now);
+  if (helper_.parked_.load()) helper_.park_timer_.extend(now);
 }
 
 void StandIn::count_other(int by) {

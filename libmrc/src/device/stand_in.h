@@ -2,8 +2,8 @@
 // on the helper's timer and those of the datapath, so that a packet costs one wake-up and not two (helper.h).
 //
 //   begins   one at a time, and none while another thread waits, or may wait for an armed CQ: those need the helper
-//   sleeps   the helper parks without a nap, because the stand-in must come back
-//   ends     extends the helper's nap: after `park` without a stand-in the helper decides as if there had been none
+//   sleeps   the helper parks without an end, because the stand-in must come back
+//   ends     extends the helper's sleep: after `park` without a stand-in the helper decides as if there had been none
 //
 // Another thread that waits meanwhile (count_other) or arms a CQ (Helper::count_armed) wakes the parked helper, which
 // serves beside the stand-in.

@@ -15,7 +15,7 @@ TEST_PY = re.compile(r"^\s*def test_(\w+)\(")
 PEOPLE = {"nobody", "somebody", "anybody", "everybody", "someone", "anyone", "everyone", "whoever", "stranger", "strangers"}
 HEADLESS = {"what", "whatever", "who", "whom"}  # as the subject: a clause without the noun that it is about
 PICTURES = {"heard": "received, learnt or reported", "patience": "timeout", "untold": "unreported", "stranger": "foreign or unknown",
-            "strangers": "foreign or unknown", "visitor": "client"}
+            "strangers": "foreign or unknown", "visitor": "client", "nap": "park or sleep", "naps": "parks or sleeps"}
 IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 
 
@@ -41,6 +41,8 @@ def about_test(name):
 def about_identifier(name):
     if re.match(r"k(?:Most|Least)(?![a-z])", name):
         return "a limit is kMaxX or kMinX"
+    if re.match(r"asks?_", name):
+        return "write query_, request_, solicit_ or probe_"
     if name == "told_":
         return "write reported_ or notified_"
     return next((f"write {PICTURES[word]}" for word in words_of(name) if word in PICTURES), None)
@@ -68,15 +70,16 @@ def self_test():
         "a_test.cc": ["TEST(A, who_leaves_sends_an_ack) {", "TEST_F(A, f__nobody_waits) {", "TEST_P(A, a_stranger_is_dropped) {",
                       "TEST(A, what_is_lost_is_retransmitted) {", "TEST(A, LostPacketsAreRetransmitted) {", "TEST(A, f__what_is_refused) {", "TEST(A, reaches_those_who_wait) {",
                       "TYPED_TEST(A, wakes_whoever_sleeps) {", "TEST(A, everyone_is_served) {", "  bool heard_of_it;", "constexpr int kMostPackets = 4, kLeast = 1;"],
-        "b.h": ["  Duration probe_patience() const;", "  int told_ = 0;", "void throw_stranger();", "uint64_t take_untold_losses();"],
+        "b.h": ["  Duration probe_patience() const;", "  int told_ = 0;", "void throw_stranger();", "uint64_t take_untold_losses();",
+                "  Nap nap_;", "void ask_for_ports();"],
         "c.py": ["def test_somebody_connects():", "def test_a_name_of_someone_else():", "    def test_who_sends(self):",
                  "def test_what_is_missing():"],
     }
-    expected = {"a_test.cc": 12, "b.h": 4, "c.py": 4}
+    expected = {"a_test.cc": 12, "b.h": 7, "c.py": 4}
     good = {
         "a_test.cc": ["TEST(A, control_packets_have_no_body) {", "TEST(A, a_sender_whose_peer_has_gone_fails) {", "TEST(A, f__keeps_what_was_sent) {", '  log("nobody was heard");',
                       "  // kMostX, heard", "constexpr int kMostlyIdle = 1;"],
-        "b.h": ["  bool told = false;", "int most_recent;"],
+        "b.h": ["  bool told = false;", "int most_recent;", "Snapshot take_snapshot();", "bool stop_if_asked(); int mask_bits, task_count;"],
         "c.py": ['    say("nobody")', "def whoever():"],
     }
     for path, lines in bad.items():

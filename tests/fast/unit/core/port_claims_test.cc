@@ -7,7 +7,7 @@
 namespace mrc::core {
 namespace {
 
-constexpr Duration kAsk = Duration::milliseconds(400);
+constexpr Duration kDownProbeInterval = Duration::milliseconds(400);
 constexpr Duration kTick = Duration::nanoseconds(1);
 
 using Proof = PortClaims::Proof;
@@ -39,7 +39,7 @@ class PortClaimsTest : public testing::Test {
   Instant now_ = Instant::from_ns(1000);
   PlaneSet probeable_ = 0b1111_planes;
   int probes_ = 0;
-  PortClaims claims_{4, kAsk};
+  PortClaims claims_{4, kDownProbeInterval};
 };
 
 TEST_F(PortClaimsTest, on_report__claims_and_asks_at_once_and_once) {
@@ -93,7 +93,7 @@ TEST_F(PortClaimsTest, on_answer__counts_when_the_probe_was_sent_after_the_word)
 TEST_F(PortClaimsTest, on_answer__counts_when_it_is_late) {
   const Instant sent = now_;
   take_down(0b1011_planes);
-  EXPECT_EQ(claims_.on_answer(now_ + kAsk, 2_plane, sent), Proof::kRefuted);
+  EXPECT_EQ(claims_.on_answer(now_ + kDownProbeInterval, 2_plane, sent), Proof::kRefuted);
   EXPECT_EQ(claims_.down(), PlaneSet());
 }
 
@@ -160,12 +160,12 @@ TEST_F(PortClaimsTest, take_due__drops_the_probes_of_a_claim_that_is_decided) {
 TEST_F(PortClaimsTest, take_due__asks_a_plane_that_is_down_once_per_interval) {
   take_down(0b1011_planes);
   EXPECT_EQ(asked(), PlaneSet());
-  now_ = now_ + kAsk - kTick;
+  now_ = now_ + kDownProbeInterval - kTick;
   EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + kTick;
   EXPECT_EQ(asked(), 0b0100_planes);
   EXPECT_EQ(asked(), PlaneSet());
-  EXPECT_EQ(claims_.next_time(), now_ + kAsk);
+  EXPECT_EQ(claims_.next_time(), now_ + kDownProbeInterval);
 }
 
 // [MRC-PORT-4]
@@ -176,7 +176,7 @@ TEST_F(PortClaimsTest, take_due__asks_at_once_when_the_peer_calls_the_plane_up_a
   EXPECT_EQ(asked(), 0b0100_planes);
   report(0b1111_planes);
   EXPECT_EQ(asked(), PlaneSet());
-  now_ = now_ + kAsk / 8 - kTick;
+  now_ = now_ + kDownProbeInterval / 8 - kTick;
   EXPECT_EQ(asked(), PlaneSet());
   now_ = now_ + kTick;
   EXPECT_EQ(asked(), 0b0100_planes);

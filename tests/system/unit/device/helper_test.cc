@@ -37,14 +37,14 @@ struct Work final : HelperWork {
   void woke_up() override {}
   void serve_requests() override {
     uint64_t count = 0;
-    if (::read(ask, &count, sizeof count) > 0) ++answers;
+    if (::read(requests, &count, sizeof count) > 0) ++answers;
   }
   void links_changed() override {
     uint64_t count = 0;
     if (::read(links, &count, sizeof count) > 0) ++link_changes;
   }
   int fd = -1;
-  int ask = -1;
+  int requests = -1;
   int links = -1;
   std::atomic<bool> always_busy{false};
   std::atomic<bool> locked{false};
@@ -94,7 +94,7 @@ TEST_F(HelperTest, takes_over_after_the_application_stops_polling) {
 }
 
 // One call of the application may move so much that it lasts longer than `idle`: no reason to look more often.
-TEST_F(HelperTest, naps_longer_while_the_application_holds_the_lock) {
+TEST_F(HelperTest, parks_longer_while_the_application_holds_the_lock) {
   const HelperTiming timing{Duration::nanoseconds(1), Duration::milliseconds(2), Duration()};
   work.locked = true;
   ASSERT_TRUE(helper.start(&work, timing, {work.fd}));
@@ -245,7 +245,7 @@ TEST_F(HelperTest, no_thread_stands_in_where_there_is_nothing_to_sleep_on) {
   EXPECT_FALSE(StandIn(&helper, 1, 0));
 }
 
-// Both wait for packets: the one that is served must not leave the other one to the end of a nap.
+// Both wait for packets: the one that is served must not leave the other one to the end of a parked sleep.
 TEST_F(HelperTest, serves_while_a_second_thread_waits) {
   const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
   helper.note_poll(clock_now());
@@ -314,12 +314,12 @@ TEST_F(HelperTest, takes_over_from_a_stand_in) {
 // A request for an application's counters is not delayed until the application stops polling.
 TEST_F(HelperTest, answers_while_it_is_parked_and_while_it_serves) {
   const HelperTiming for_ever{Duration::seconds(3600), Duration::seconds(3600), Duration()};
-  work.ask = ::eventfd(0, EFD_NONBLOCK);
+  work.requests = ::eventfd(0, EFD_NONBLOCK);
   const uint64_t one = 1;
   helper.note_poll(clock_now());
-  ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}, work.ask));
+  ASSERT_TRUE(helper.start(&work, for_ever, {work.fd}, work.requests));
   for (int i = 1; i <= 2; ++i) {
-    ASSERT_EQ(::write(work.ask, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+    ASSERT_EQ(::write(work.requests, &one, sizeof one), static_cast<ssize_t>(sizeof one));
     while (work.answers.load() < i) {
     }
     EXPECT_EQ(work.sleeps.load(), 0);  // parked all the time
@@ -329,13 +329,13 @@ TEST_F(HelperTest, answers_while_it_is_parked_and_while_it_serves) {
   signal();
   while (work.served.load() == 0) {
   }
-  ASSERT_EQ(::write(work.ask, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  ASSERT_EQ(::write(work.requests, &one, sizeof one), static_cast<ssize_t>(sizeof one));
   while (work.answers.load() < 3) {
   }
   work.always_busy = false;
   helper.count_armed(-1);
   helper.stop();
-  ::close(work.ask);
+  ::close(work.requests);
 }
 
 TEST_F(HelperTest, reads_link_changes_while_it_is_parked) {

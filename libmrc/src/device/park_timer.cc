@@ -1,4 +1,4 @@
-#include "device/nap.h"
+#include "device/park_timer.h"
 
 #include <sys/timerfd.h>
 
@@ -13,28 +13,28 @@ void set_timer(int timer, Instant at) {
   ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, nullptr);
 }
 
-bool Nap::open(Duration park) {
+bool ParkTimer::open(Duration park) {
   park_ = park;
   length_.store(park.ns(), std::memory_order_relaxed);
   timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   return timer_.get() >= 0;
 }
 
-void Nap::set(Instant now, Duration length) {
+void ParkTimer::arm(Instant now, Duration length) {
   const Instant end = now + length;
   length_.store(length.ns(), std::memory_order_relaxed);
   end_.store(end.ns(), std::memory_order_relaxed);
   set_timer(fd(), end);
 }
 
-void Nap::push(Instant now) {
+void ParkTimer::extend(Instant now) {
   const Instant end = Instant::from_ns(end_.load(std::memory_order_relaxed));
   if (end - now > park_ / 2) return;
   const Duration last = Duration::nanoseconds(length_.load(std::memory_order_relaxed));
-  set(now, std::min(last * 2, park_ * kLongest));
+  arm(now, std::min(last * 2, park_ * kMaxParks));
 }
 
-void Nap::disarm() {
+void ParkTimer::disarm() {
   set_timer(fd(), Instant::never());
   end_.store(kLongAgoNs, std::memory_order_relaxed);
 }
