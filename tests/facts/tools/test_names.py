@@ -57,11 +57,12 @@ def test_a_case_that_is_removed_is_gone():
 def test_a_case_of_each_kind_is_found():
     lost = {"part/a_test.cc": gtest("Path", "fails"), "part/test_pair.py": python("fails"), "part/rows.py": '    row("lost", 1),\n',
             "part/CMakeLists.txt": "  mrc_test(swarm.${shard} COMMAND swarm)\n", "part/fuzz/wire_fuzz.cc": "int fuzz();\n",
-            "part/swarm/known_seeds.txt": "# of every run\nforger 7\n"}
+            "part/swarm/known_seeds.txt": "# of every run\nforger 7\ncalm 8  # why\n9\n"}
     gone, code = compare({**lost, "README.md": gtest("Text", "is_no_test")}, {"README.md": ""})
     assert gone == ["gone    part/CMakeLists.txt: swarm.${shard}", "gone    part/a_test.cc: Path.fails",
                     "gone    part/fuzz/wire_fuzz.cc: wire_fuzz", "gone    part/rows.py: row.lost",
-                    "gone    part/swarm/known_seeds.txt: forger 7", "gone    part/test_pair.py: pair.fails"], gone
+                    *(f"gone    part/swarm/known_seeds.txt: {seed}" for seed in ("9", "calm 8", "forger 7")),
+                    "gone    part/test_pair.py: pair.fails"], gone
     assert code == 1
 
 
