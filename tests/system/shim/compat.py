@@ -88,6 +88,10 @@ completion queue and one waiting thread per rank, memory regions sent as message
 HPC Challenge (`hpcc` 1.5.0, Open MPI, 2 ranks) passes all its own checks over the shim (`tests/system/shim/test_hpcc.py`). Debian 12 has no OSU benchmarks, no Valkey and
 no SPDK; its Redis 7.0 is built without RDMA; of librpma it has the library, and no program that uses it.
 
+iSER needs no kernel: Debian's `tgt` and `libiscsi7` call librdmacm and libibverbs themselves. `tests/system/shim/test_iser.py` runs where `tgt`, which
+`tools/test` does not install because it starts a service, and `libiscsi-bin` are installed; it has not run yet. Ceph's `librados2` and `ceph-osd`
+call them, too; trying that needs a cluster of a monitor, a manager and an OSD with `ms_async_rdma_device_name` set.
+
 ## rdma-core's own tests
 
 Those of rdma-core 65 (389, Python) run over the shim with librdmacm and libibverbs of that release; `rdma link` has to be answered,
