@@ -10,6 +10,8 @@
 // When nothing is in flight any more the next plane is drawn. Planes in turn would keep step with the traffic: the
 // oldest packet, sent again after timeouts with the same number of bursts behind it, would meet only some of the
 // planes, and of messages that follow each other one plane would have the long bursts and another the short ones.
+// A plane with k times the round trip of the fastest one is kept every k-th time: a QP whose window is one burst would
+// otherwise move as fast as the slowest plane does, and stay so, since the rate that it measures makes its window.
 //
 // Nor does load count while the peer is silent: all that is in flight then stays so, and the oldest packet and the
 // probes would meet one or two planes for ever. The plane is drawn each time.
@@ -32,6 +34,7 @@
 //     the same, one EV passed per choice and plane: this one                                0.947   0.987
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -49,6 +52,8 @@ class EvRotation {
  public:
   // Packets that a QP may have in flight on a plane regardless of its load: those of a short message never wait.
   static constexpr uint32_t kAlwaysInFlight = 8;
+  // Of a slow plane that is drawn while nothing is in flight: what is known of it may be old.
+  static constexpr int64_t kMaxPasses = 4096;
 
   // The next EV; none when no plane has room, or only planes with too high a load. `choice`: of the QP's profile; null:
   // it has none. `silent`: the peer is.
@@ -57,7 +62,7 @@ class EvRotation {
     passed_skipped_ = 0;
     all_skipped_ = false;
     follow(paths, choice);
-    if ((idle_ || silent) && !order_.empty()) turn_ = paths->draw(order_.runs.size());
+    if ((idle_ || silent) && !order_.empty()) turn_ = draw_turn(paths, silent);
     idle_ = false;
     full_ = static_cast<uint32_t>((order_.planes - planes_with_room).count());
     PlaneSet left = planes_with_room;
@@ -136,6 +141,17 @@ class EvRotation {
     turn_ = paths->draw_order(&order_, choice);
     generation_ = paths->generation();
     choice_generation_ = choice_generation;
+  }
+  // Index of the run that begins the next turn.
+  uint32_t draw_turn(PeerPaths* paths, bool silent) const {
+    const uint32_t drawn = paths->draw(order_.runs.size());
+    if (silent) return drawn;
+    uint32_t fastest = drawn;
+    for (uint32_t i = 0; i < order_.runs.size(); ++i)
+      if (paths->plane_rtt(order_.runs[i].plane) < paths->plane_rtt(order_.runs[fastest].plane)) fastest = i;
+    const int64_t min_rtt = std::max<int64_t>(paths->plane_rtt(order_.runs[fastest].plane).ns(), 1);
+    const int64_t times = std::min(paths->plane_rtt(order_.runs[drawn].plane).ns() / min_rtt, kMaxPasses);
+    return times < 2 || paths->draw(static_cast<size_t>(times)) == 0 ? drawn : fastest;
   }
   uint64_t load_of(const PeerPaths& paths, PlaneId plane) const {
     return uint64_t{in_flight_[plane]} * static_cast<uint64_t>(paths.plane_rtt(plane).ns());

@@ -50,13 +50,13 @@ void PathMeter::on_sack(Instant now, bool backlog, bool cut) {
 }
 
 void PathMeter::on_sample(Instant now, double rate) {
-  if (!always_cut_ && rate <= rate_) return;
   if (now - memory_began_ > kMemory) {
     best_before_ = best_;
     best_ = 0;
     memory_began_ = now;
   }
   best_ = std::max(best_, rate);
+  if (!always_cut_ && rate <= rate_) return;
   const double known = std::max(best_, best_before_);
   if (known > rate_ * (1 + kMatters) || known < rate_ * (1 - kMatters)) {
     rate_ = known;

@@ -4,7 +4,8 @@
 //
 // Bytes delivered per time are the rate only while the sender had more to send all the time, and even then the window
 // may have been the limit. So a sample may always raise the rate; it may lower it only when congestion control had cut
-// the window below its largest value throughout: then a queue existed, and the delivered rate is that of the links.
+// the window below its largest value throughout: then a queue existed, and the delivered rate is that of the links; and
+// never below the largest sample of the last one to two seconds, of whichever kind.
 // Without that rule a low estimate would make a small window, and the small window the next, lower estimate. The round
 // trip falls to the minimum observed. It rises above the assumed value only after so many samples and round trips that
 // the queue of the beginning, which they may all have passed through, has drained under a target that was then too
@@ -54,7 +55,7 @@ class PathMeter {
   bool running_ = false;
   bool always_cut_ = false;
   Instant began_, last_sack_, memory_began_;
-  double best_ = 0, best_before_ = 0;  // of samples that may lower the rate, this second's and the last one's
+  double best_ = 0, best_before_ = 0;  // of this second's samples and the last one's
 };
 
 }  // namespace mrc::core

@@ -153,6 +153,31 @@ TEST_F(EvRotationTest, when_nothing_is_in_flight_the_plane_is_drawn) {
   EXPECT_NEAR(first_on_0, 100, 40);
 }
 
+// A window of one burst does not move at the pace of the slowest plane. [MRC-EVS-11]
+TEST_F(EvRotationTest, of_drawn_planes_one_with_k_times_the_round_trip_is_kept_every_kth_time) {
+  const auto taken_of_2000 = [&](bool silent) {
+    int on_0 = 0;
+    for (int round = 0; round < 2000; ++round) {
+      const PlaneId plane = paths_.plane_of(*rotation_.next(&paths_, kAnywhere, nullptr, silent));
+      rotation_.on_sent(plane);
+      rotation_.on_left(plane);
+      on_0 += plane == 0_plane;
+    }
+    return on_0;
+  };
+  const auto round_trip_of_plane_0 = [&](Duration rtt) {
+    for (int i = 0; i < 200; ++i) paths_.on_plane_rtt(0_ev, rtt);
+  };
+  paths_.on_plane_rtt(1_ev, Duration::microseconds(100));
+  round_trip_of_plane_0(Duration::microseconds(198));
+  EXPECT_NEAR(taken_of_2000(false), 1000, 100);
+  round_trip_of_plane_0(Duration::microseconds(202));
+  EXPECT_NEAR(taken_of_2000(false), 500, 80);
+  round_trip_of_plane_0(Duration::milliseconds(1) + Duration::microseconds(50));
+  EXPECT_NEAR(taken_of_2000(false), 100, 40);
+  EXPECT_NEAR(taken_of_2000(true), 1000, 100);  // of a silent peer every plane is tried
+}
+
 // [MRC-EVS-3]
 TEST_F(EvRotationTest, a_skipped_ev_costs_its_plane_the_turn) {
   const std::vector<EvIndex> lap = sequence(6);

@@ -85,6 +85,16 @@ TEST(PathMeter, a_lost_plane_is_noticed_within_two_seconds_and_a_dip_is_not) {
   EXPECT_NEAR(f.gbps(), 40, 0.5);
 }
 
+// Else a first window that was cut for some milliseconds would become the next, smaller one.
+TEST(PathMeter, what_a_full_window_delivered_lately_is_a_lower_limit_of_the_rate) {
+  Feed f;
+  f.run(40, 50, true, false);
+  f.run(1, 20, true, true);
+  EXPECT_NEAR(f.gbps(), 40, 0.5);
+  f.run(1, 2500, true, true);
+  EXPECT_NEAR(f.gbps(), 1, 0.1);
+}
+
 TEST(PathMeter, changes_that_do_not_matter_move_nothing) {
   Feed f;
   f.run(40, 50, true, true);
