@@ -86,7 +86,7 @@ TEST(PathMeter, a_lost_plane_is_noticed_within_two_seconds_and_a_dip_is_not) {
 }
 
 // Else a first window that was cut for some milliseconds would become the next, smaller one.
-TEST(PathMeter, what_a_full_window_delivered_lately_is_a_lower_limit_of_the_rate) {
+TEST(PathMeter, a_sample_of_a_full_window_is_a_lower_limit_of_the_rate_for_two_seconds) {
   Feed f;
   f.run(40, 50, true, false);
   f.run(1, 20, true, true);
