@@ -175,12 +175,12 @@ class Veth(Namespaces):
     def sysctl(self, ns, *settings):
         subprocess.run(["ip", "netns", "exec", ns, "sysctl", "-qw", *settings], check=False, capture_output=True)
 
-    def config(self, name, host):
-        """A device of four planes, its addresses in this namespace; the peer's follow from the template."""
+    def config(self, name, host, planes=PLANES):
+        """A device of the first planes, its addresses in this namespace; the peer's follow from the template."""
         path = os.path.join(self.files.name, name + ".yaml")
         with open(path, "w") as f:
             f.write("devices:\n  - name: mrc0\n    planes:\n")
-            for p in range(1, PLANES + 1):
+            for p in range(1, planes + 1):
                 f.write(f"      - {{address: 'fd00:6d72:{p}::{host}'}}\n")
             f.write("    peers:\n      template: 'fd00:6d72:{plane}::{host}'\n")
         return path
