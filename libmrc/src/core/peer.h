@@ -67,6 +67,12 @@ struct Peer {
   }
   // No QP is left: its paths are not probed and no query is sent.
   bool left() const { return refs.only_tombstones(); }
+  // Its next use may be by another process, with ports and planes of its own [MRC-EXT-11].
+  void forget_process() {
+    plane_query.begun = port_query.begun = kLongAgo;
+    port_query.open = false;
+    source_ports = PeerSourcePorts();
+  }
   // When its paths or the search for its path MTU are due next.
   Instant next_time() const { return std::min(paths.next_probe_time(), mtu.search.next_time()); }
   // It answers probes and queries: a host that a QP uses. A multicast group does not answer.

@@ -35,7 +35,10 @@ class PeerTable {
 
   // Takes a reference. Throws std::bad_alloc, and changes nothing then.
   PeerId intern(const PeerDescription& description);
-  void add_reference(Peer* peer) { ++peer->refs.all; }
+  void add_reference(Peer* peer) {
+    if (peer->left()) peer->forget_process();
+    ++peer->refs.all;
+  }
   void release(PeerId id);
   // A tombstone's reference, which does not keep the peer in use.
   void add_tombstone(PeerId id);

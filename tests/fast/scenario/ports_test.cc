@@ -304,6 +304,33 @@ TEST(Ports, an_interrupted_question_is_asked_again) {
   EXPECT_EQ(p.counters(1).port_sets_learnt, 1u);
 }
 
+// A server outlives its clients, which follow each other within a second: the ports of one are not held against the
+// next.
+TEST(Ports, of_the_next_process_at_an_address_are_not_compared_with_those_of_the_last) {
+  Pair p;
+  std::vector<uint8_t> from(200000, 7), to(200000);
+  const Key key = p.fabric.register_memory(0, to);
+  Key lkey = p.fabric.register_memory(1, from);
+  p.pass(Duration::milliseconds(1));
+  ASSERT_EQ(p.fabric.write(1, p.link.qb, 1, from.data(), 1000, lkey, to.data(), key), PostResult::kOk);
+  p.pass(Duration::milliseconds(1));
+  p.fabric.at(0).destroy_qp(p.link.qa);
+  p.pass(Duration::milliseconds(100));
+  p.fabric.restart(1, 30000);
+  lkey = p.fabric.register_memory(1, from);
+  const Link link = another(&p);
+  ASSERT_EQ(p.fabric.write(1, link.qb, 2, from.data(), 200000, lkey, to.data(), key), PostResult::kOk);
+  p.pass(Duration::milliseconds(10));
+  EXPECT_EQ(to, from);
+  EXPECT_EQ(p.counters(0).drop_source_port, 0u);
+  EXPECT_EQ(p.counters(1).retransmits, 0u);
+  EXPECT_EQ(p.counters(0).port_sets_learnt, 2u);
+  p.link = link;
+  const Forger f{&p};
+  f.send(f.probe(), f.flow(kForeign));
+  EXPECT_EQ(p.counters(0).drop_source_port, 1u);
+}
+
 // However many forgeries come, the peer is asked at most ten times per second.
 TEST(Ports, forgeries_do_not_make_us_ask_often) {
   Pair p;
