@@ -69,8 +69,8 @@ struct Peer {
   bool left() const { return refs.only_tombstones(); }
   // Its next use may be by another process, with ports and planes of its own [MRC-EXT-11].
   void forget_process() {
-    plane_query.begun = port_query.begun = kLongAgo;
-    port_query.open = false;
+    plane_query.begun = kLongAgo;
+    port_query = PortQuery();
     source_ports = PeerSourcePorts();
   }
   // When its paths or the search for its path MTU are due next.
