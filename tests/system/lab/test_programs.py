@@ -21,7 +21,7 @@ from skip import need, need_program
 SERVER, CLIENT = "h3", "h0"
 RUN_S = round(limit(5))  # of programs that take a duration; the others move about as much as two planes carry in that time
 JOB_S = round(limit(15))  # of an MPI job, which takes seconds to start
-FILE_BYTES = 256 << 20
+FILE_MIB = 256
 TRIES = 5  # of the death of a plane, until a run is longer
 MPI_CHECK = os.environ.get("TEST_MPI_CHECK", "")
 NETWORK = (("UCX_TLS", "^sysv,posix,cma"),)  # UCX as it comes, but for its shared memory, for the hosts are one machine
@@ -38,6 +38,7 @@ class Row:
     env: tuple = ()
     ucx: bool = False  # it needs a GID for UCX
     copies: bool = False  # SOURCE to COPY, which are compared
+    localhost: bool = False  # which is ADDRESS, for the server
     mpi: bool = False  # AGENT runs a command on a host, RANK is the program
 
 
@@ -58,6 +59,9 @@ ROWS = {
                     "--mca pml ucx --mca osc ucx --mca btl ^openib RANK", "^2 ranks, 0 wrong elements$", "openmpi-bin",
                     env=(("UCX_TLS", "^sysv,posix,cma,tcp"), ("UCX_WARN_UNUSED_ENV_VARS", "n"), ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
                          ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")), ucx=True, mpi=True),
+    # Its server waits where `localhost` is.
+    "fi_pingpong": pair("fi_pingpong -p verbs;ofi_rxm -e rdm -c -I 300 -S 1048576", "^1m +300 ", "libfabric-bin", "-B TCP", "-P TCP ADDRESS",
+                        meets="tcp", localhost=True),
     "qperf": Row("qperf -lp TCP -cm 1 -t SECONDS ADDRESS rc_bw", r"bw += +[\d.]+ [MG]B/sec", "qperf", "qperf -lp TCP", meets="tcp", stays=True),
     "fio": pair("fio --name=job --ioengine=rdma --port=CM --bs=64k --size=512m --iodepth=16", "WRITE: bw=", "fio", "--rw=read",
                 "--rw=write --verb=write --hostname=ADDRESS"),
@@ -74,8 +78,12 @@ class Runs:
                       "SOURCE": files.at("source"), "COPY": files.at("copy"), "AGENT": files.at("agent"), "RANK": files.at("rank")}
         self.configuration = {host: configuration_for_ucx(two, host) for host in (CLIENT, SERVER) if row.ucx}
         if row.copies:
+            data = random.Random(1)
             with open(self.words["SOURCE"], "wb") as out:
-                out.write(random.Random(1).randbytes(FILE_BYTES))
+                for _ in range(FILE_MIB):
+                    out.write(data.randbytes(1 << 20))
+        if row.localhost:
+            files.write("hosts", f"{self.words['ADDRESS']} localhost\n")
         if row.mpi:
             self.write_scripts()
 
@@ -103,6 +111,8 @@ class Runs:
         own = ["env", "LD_PRELOAD=" + built.path("MRC_SHIM"), *(f"{name}={value}" for name, value in self.row.env)]
         if self.row.ucx:
             own.append("MRC_CONFIG=" + self.configuration[host])
+        if self.row.localhost and host == SERVER:
+            own = ["unshare", "--mount", "sh", "-c", f"mount --bind {files.at('hosts')} /etc/hosts && exec \"$@\"", "sh", *own]
         return start([*self.two.inside(host), *own, *command.split()], environment())
 
     def start(self):
@@ -192,6 +202,10 @@ def test_ucx_perftest_ends_well_while_planes_die():
 def test_open_mpi_computes_right_while_planes_die():
     """Every element of every kind of communication is compared."""
     run("open_mpi")
+
+
+def test_fi_pingpong_compares_messages_while_planes_die():
+    run("fi_pingpong")
 
 
 def test_qperf_ends_well_while_planes_die():
