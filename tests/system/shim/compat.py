@@ -79,6 +79,22 @@ connects a socket of SOCK_DGRAM does not come back from that: the library takes 
 
 `ib_write_bw`, and `rping` with its data checked, run between namespaces of `mrc-fabric` while T1s, T0s with their whole plane, ports and links die, flap, lose packets and
 return (`tests/system/lab/test_applications.py`); so do datagram rsockets, and MPICH over UCX, which connects by UD and compares every element.
+Each program of this table runs there again and again (`tests/system/lab/test_programs.py`):
+
+| program | shows |
+|---|---|
+| `ib_send_bw -c UD` | datagrams, of which some are lost; it ends by its own clock |
+| `rstream -T v`, `rcopy` | stream rsockets; each byte, and the copy of a file, compared |
+| `ucx_perftest -t tag_bw` | UCP, tagged messages, without any setting but shared memory (`UCX_TLS=^sysv,posix,cma`) |
+| Open MPI, `--mca pml ucx --mca osc ucx` | a daemon on each host, started by `plm_rsh_agent`; every element compared |
+| `fi_pingpong -e rdm -c` | libfabric, `verbs;ofi_rxm`, data checked |
+| `qperf -cm 1 rc_bw` | RC bandwidth |
+| `fio --ioengine=rdma --verb=write` | fio's engine |
+
+`ibv_ud_pingpong` waits for ever for the first datagram that is lost. `fi_pingpong`'s server has no option for its address: libfabric binds that of
+`localhost`, which the shim takes for an address of its device (Linux leaves a loopback address without one), and tells it to the client. Between
+hosts, `localhost` in the server's `/etc/hosts` has to be its address there.
+
 `mckey` runs between two namespaces that are joined by two planes (`tests/system/shim/test_multicast.py`).
 Across SRv6, as in the labs of `mrc-fabric`, attaching to a group is EOPNOTSUPP.
 
