@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Measures connections by rdma_cm over the shim: how long one takes, and how many a second are made while others are open.
 
-usage: LD_PRELOAD=libmrc-verbs.so tools/dev/cm_rate.py [--open N] [--count N] [--window N]
+usage: LD_PRELOAD=libmrc-verbs.so tools/dev/cm_rate.py [--open N] [--count N] [--window N] [--targets]
 
 Two processes on loopback write commands to /dev/infiniband/rdma_cm, as librdmacm does; no queue pairs are made. A
 connection is timed at the client, from CONNECT until its RTU is sent: first one after another, then WINDOW at a time. The
-program fails if a connection is lost.
+program fails if a connection is lost, and with --targets if a target is missed, too.
 """
 import argparse
 import collections
@@ -14,6 +14,7 @@ import os
 import socket
 import statistics
 import struct
+import sys
 import time
 
 PATH = "/dev/infiniband/rdma_cm"
@@ -21,6 +22,7 @@ CREATE, BIND, RESOLVE, ROUTE, CONNECT, LISTEN, ACCEPT, GET_EVENT = 0, 2, 3, 4, 6
 REQUEST, RESPONSE = 4, 5
 TCP = 0x106
 EVENT_BYTES = 336
+MAX_CONNECT_US, MIN_CONNECTS_PER_S = 1000, 1000  # targets, for a machine that does nothing else
 
 
 class Channel:
@@ -104,11 +106,21 @@ def overlapped(channel, numbers, window):
     return len(numbers) / (time.perf_counter() - begun)
 
 
+def judge(connect_us, connects_per_s):
+    """Prints each target as tools/bench does; whether all are met."""
+    targets = ((connect_us < MAX_CONNECT_US, f"one connect, median: {connect_us:.0f} us   target < {MAX_CONNECT_US} us"),
+               (connects_per_s >= MIN_CONNECTS_PER_S, f"connects/s: {connects_per_s:.0f}   target >= {MIN_CONNECTS_PER_S}"))
+    for met, words in targets:
+        print(f"{words}   {'met' if met else 'MISSED'}")
+    return all(met for met, _ in targets)
+
+
 def main():
     parser = argparse.ArgumentParser(description="connections by rdma_cm over the shim")
     parser.add_argument("--open", type=int, default=1000, help="connections that are open before (default: 1000)")
     parser.add_argument("--count", type=int, default=1000, help="connections measured each way (default: 1000)")
     parser.add_argument("--window", type=int, default=32, help="connections at a time (default: 32)")
+    parser.add_argument("--targets", action="store_true", help="exit code 1 if a target is missed")
     options = parser.parse_args()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
@@ -130,6 +142,8 @@ def main():
     microseconds = [1e6 * t for t in (statistics.median(times), times[len(times) * 9 // 10], times[-1])]
     print(f"{options.open} open; one connect: median {microseconds[0]:.0f} us, 90 % {microseconds[1]:.0f} us, longest {microseconds[2]:.0f} us")
     print(f"{1 / statistics.mean(times):.0f} connects/s one by one, {rate:.0f} connects/s with {options.window} at a time")
+    if options.targets and not judge(microseconds[0], rate):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

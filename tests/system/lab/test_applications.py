@@ -168,10 +168,9 @@ def configuration_for_ucx(two, host):
     """The host's own configuration with a GID for UCX, which ends in an assertion where the last 64 bits of a peer's GID are zero, as
     those of a uSID are. Other hosts find this one by the uSID in it."""
     text = two.run(host, "sh", "-c", "cat $MRC_CONFIG")
-    usid = re.search(r'address: "([^"]*::)"', text)[1]
-    device = "  - name: mrc0\n"
-    assert device in text, text
-    return files.write(f"{host}-ucx.yaml", text.replace(device, f"{device}    gids: ['{usid}1']\n"))
+    usid, device = re.search(r'address: "([^"]*::)"', text), "  - name: mrc0\n"
+    assert usid and device in text, f"no device mrc0 whose address is a uSID, in the configuration of {host}:\n{text}"
+    return files.write(f"{host}-ucx.yaml", text.replace(device, f"{device}    gids: ['{usid[1]}1']\n"))
 
 
 def test_mpich_while_a_plane_dies_and_returns():

@@ -79,6 +79,22 @@ connects a socket of SOCK_DGRAM does not come back from that: the library takes 
 
 `ib_write_bw`, and `rping` with its data checked, run between namespaces of `mrc-fabric` while T1s, T0s with their whole plane, ports and links die, flap, lose packets and
 return (`tests/system/lab/test_applications.py`); so do datagram rsockets, and MPICH over UCX, which connects by UD and compares every element.
+Each program of this table runs there again and again (`tests/system/lab/test_programs.py`):
+
+| program | shows |
+|---|---|
+| `ib_send_bw -c UD` | datagrams, of which some are lost; it ends by its own clock |
+| `rstream -T v`, `rcopy` | stream rsockets; each byte, and the copy of a file, compared |
+| `ucx_perftest -t tag_bw` | UCP, tagged messages, without any setting but shared memory (`UCX_TLS=^sysv,posix,cma`) |
+| Open MPI, `--mca pml ucx --mca osc ucx` | a daemon on each host, started by `plm_rsh_agent`; every element compared |
+| `fi_pingpong -e rdm -c` | libfabric, `verbs;ofi_rxm`, data checked |
+| `qperf -cm 1 rc_bw` | RC bandwidth |
+| `fio --ioengine=rdma --verb=write` | fio's engine |
+
+`ibv_ud_pingpong` waits for ever for the first datagram that is lost. `fi_pingpong`'s server has no option for its address: libfabric binds that of
+`localhost`, which the shim takes for an address of its device (Linux leaves a loopback address without one), and tells it to the client. Between
+hosts, `localhost` in the server's `/etc/hosts` has to be its address there.
+
 `mckey` runs between two namespaces that are joined by two planes (`tests/system/shim/test_multicast.py`).
 Across SRv6, as in the labs of `mrc-fabric`, attaching to a group is EOPNOTSUPP.
 
@@ -89,8 +105,8 @@ HPC Challenge (`hpcc` 1.5.0, Open MPI, 2 ranks) passes all its own checks over t
 no SPDK; its Redis 7.0 is built without RDMA; of librpma it has the library, and no program that uses it.
 
 iSER needs no kernel: Debian's `tgt` and `libiscsi7` call librdmacm and libibverbs themselves. `tests/system/shim/test_iser.py` runs where `tgt`, which
-`tools/test` does not install because it starts a service, and `libiscsi-bin` are installed; it has not run yet. Ceph's `librados2` and `ceph-osd`
-call them, too; trying that needs a cluster of a monitor, a manager and an OSD with `ms_async_rdma_device_name` set.
+`tools/test` does not install because it starts a service, and `libiscsi-bin` are installed: tgt 1.0.85 and libiscsi 1.19 read, and compare at the
+target what was read. tgt refuses every `port=` of its option `--iser`, without the preload, too. Ceph's `librados2` and `ceph-osd` call them, too; trying that needs a cluster of a monitor, a manager and an OSD with `ms_async_rdma_device_name` set.
 
 ## rdma-core's own tests
 
