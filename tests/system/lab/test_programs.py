@@ -196,7 +196,7 @@ def test_rcopy_copies_files_while_planes_die():
     run("rcopy")
 
 
-def test_ucx_perftest_ends_well_while_planes_die():
+def test_messages_of_ucx_end_well_while_planes_die():
     run("ucx_perftest")
 
 
