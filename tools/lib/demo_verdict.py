@@ -7,22 +7,25 @@ import json
 import statistics
 import sys
 
+import machine_load
+
 PLANE = 1  # plane 2, counted from zero
 SETTLE_UP = 1.0  # seconds within which a recovered plane must be used again
 CALM = 1e-4  # a host busy with other work may send so many packets needlessly; an idle one sends none
 
 
-def main():
-    report = json.load(open(sys.argv[1], encoding="utf-8"))
-    down, up = float(sys.argv[2]), float(sys.argv[3])
+def rate(rows):
+    """Mean Gb/s. A median would be 0 where more than half of the rows end no message."""
+    return statistics.mean(r["gbps"] for r in rows) if rows else 0.0
+
+
+def judge(report, down, up):
+    """The lines with figures, and pairs of a sentence and whether it holds."""
     rows = report["timeline"]
     size = report["sizes"][-1]
 
     def between(start, end):
         return [r for r in rows if start < r["t"] <= end]
-
-    def rate(some):
-        return statistics.median([r["gbps"] for r in some]) if some else 0.0
 
     def share(some):
         total = sum(sum(r["plane_gbps"]) for r in some)
@@ -38,10 +41,12 @@ def main():
     dead = between(down + 0.3, up)
     after = between(up + SETTLE_UP, rows[-1]["t"] - 0.1)
     gib = size["bytes"] / 2**30
-    print(f"\n{gib:.1f} GiB written, {size['checked']} messages compared byte for byte, {size['mismatches']} wrong; "
-          f"{sum(r['retransmits'] for r in rows)} packets sent again")
-    print(f"Gb/s before {rate(before):.1f}, with plane 2 dead {rate(dead):.1f}, after its return {rate(after):.1f}; "
-          f"plane 2 carried {share(before):.0%}, {share(dead):.1%}, {share(after):.0%}")
+    figures = [
+        f"{gib:.1f} GiB written, {size['checked']} messages compared byte for byte, {size['mismatches']} wrong; "
+        f"{sum(r['retransmits'] for r in rows)} packets sent again",
+        f"Gb/s before {rate(before):.2f}, with plane 2 dead {rate(dead):.2f}, after its return {rate(after):.2f}; "
+        f"plane 2 carried {share(before):.0%}, {share(dead):.1%}, {share(after):.0%}",
+    ]
     checks = [
         ("every byte is right", size["mismatches"] == 0 and size["checked"] > 0),
         (f"nothing was sent again without a fault: {again} of {packets(calm):,.0f} packets", again <= CALM * packets(calm)),
@@ -50,10 +55,18 @@ def main():
         ("the transfer went on without it", rate(dead) > 0),
         (f"the plane was used again {SETTLE_UP:g} s after its return", bool(after) and share(after) > 0.1),
     ]
+    return figures, checks
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as text:
+        report = json.load(text)
+    figures, checks = judge(report, float(sys.argv[2]), float(sys.argv[3]))
+    print("", *figures, sep="\n")
     for text, good in checks:
         print(f"  {'yes' if good else 'NO '}  {text}")
     good = all(result for _, result in checks)
-    print("PASSED" if good else "FAILED")
+    machine_load.print_result(good)
     return 0 if good else 1
 
 

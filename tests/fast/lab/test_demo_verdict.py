@@ -1,0 +1,45 @@
+"""The verdict of tools/demo, on reports that are made up."""
+import os
+import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../tools/lib"))
+
+import demo_verdict  # noqa: E402
+import machine_load  # noqa: E402
+
+DOWN, UP, END = 2.0, 4.0, 6.0
+STEP_S = 0.1
+FULL_GBPS = 4.0
+
+
+def made(gbps=lambda i, t: FULL_GBPS if not DOWN < t <= UP else 3.0, dead_share=0.0, back_share=1.0, retransmits=lambda i: 0):
+    """A report in which every plane carries 1 Gb/s, plane 2 `dead_share` of that while it is dead and `back_share` from then on."""
+    rows = []
+    for i in range(round(END / STEP_S)):
+        t = (i + 1) * STEP_S
+        plane_2 = 1.0 if t <= DOWN else dead_share if t <= UP else back_share
+        rows.append({"t": t, "gbps": gbps(i, t), "plane_gbps": [1.0, plane_2, 1.0, 1.0], "planes_in_use": 3 + (plane_2 > 0.02),
+                     "retransmits": retransmits(i)})
+    return {"timeline": rows, "mtu": 4096, "sizes": [{"bytes": 3 << 30, "checked": 3000, "mismatches": 0}]}
+
+
+def failed(report):
+    return [words for words, good in demo_verdict.judge(report, DOWN, UP)[1] if not good]
+
+
+def test_all_is_well():
+    assert failed(made()) == []
+
+
+def test_a_slow_transfer_went_on_though_few_rows_end_a_message():
+    assert failed(made(gbps=lambda i, t: 0.08 if i % 5 == 0 else 0.0)) == []
+
+
+def test_a_transfer_that_stopped():
+    assert failed(made(gbps=lambda i, t: 0.0 if DOWN < t <= UP else FULL_GBPS)) == ["the transfer went on without it"]
+
+
+def test_a_busy_machine_is_told_above_its_processors_only():
+    assert machine_load.hint(2.0, 2) == ""
+    told = machine_load.hint(2.1, 2)
+    assert "2.1 on 2 processors" in told and "other work has the processors: run it again when the machine is idle" in told, told
