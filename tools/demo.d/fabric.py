@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib", "lab"))
+LIB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib")
+sys.path[:0] = [os.path.join(LIB, "lab"), LIB]
 
 import judge  # noqa: E402
+import machine_load  # noqa: E402
 from chart import Chart  # noqa: E402
 from fabric import Fabric  # noqa: E402
 from play import Break, Play  # noqa: E402
@@ -50,7 +52,7 @@ def verdict(play):
     for words, good in checks:
         print(f"  {'yes' if good else 'NO '}  {words}")
     good = all(result for _, result in checks)
-    print("PASSED" if good else "FAILED")
+    machine_load.print_result(good)
     return good
 
 
