@@ -96,7 +96,8 @@ void paths(PanelPicture* p, double top, const std::vector<Row>& rows) {
   }
 }
 
-// Says in numbers what bars of no height show: where nothing went wrong, nothing was sent again.
+// Says in numbers what bars of no height show: where nothing went wrong, nothing was sent again. The interval in which
+// the fault begins is counted, and drawn, as one: it is not known which part of it came before.
 std::string retransmits_title(const std::vector<Row>& rows, const std::vector<Mark>& marks) {
   const auto count = [](double n) { return std::to_string(static_cast<long long>(n)); };
   double all = 0, before = 0;
@@ -105,7 +106,7 @@ std::string retransmits_title(const std::vector<Row>& rows, const std::vector<Ma
     if (!marks.empty() && r.t <= marks[0].from) before += r.retransmits;
   }
   const std::string title = "packets sent again, per interval: " + count(all) + " in all";
-  return marks.empty() ? title : title + ", " + count(before) + " before the first fault";
+  return marks.empty() ? title : title + ", " + count(before) + " before the interval of the first fault";
 }
 
 void seconds_axis(PanelPicture* p, double end, double y) {
