@@ -41,5 +41,33 @@ TEST(Retransmits, without_a_fault_are_counted_once) {
   EXPECT_TRUE(has(draw("t", rows, {}), "packets sent again, per interval: 3 in all</text>"));
 }
 
+// The numbers of the axis are 0, the half and the end.
+TEST(ThroughputAxis, ends_at_what_49_of_50_intervals_reach) {
+  std::vector<double> gbps(50, 1.9);
+  gbps[7] = 22;
+  const std::string one = draw("t", rows_of(gbps), {});
+  EXPECT_TRUE(has(one, "y=\"48.0\" text-anchor=\"end\">2</text>") && !has(one, ">50</text>")) << one;
+  EXPECT_TRUE(has(one, "intervals beyond the axis, cut: 1</text>")) << one;
+  gbps[8] = 22;
+  const std::string two = draw("t", rows_of(gbps), {});
+  EXPECT_TRUE(has(two, ">50</text>") && !has(two, "cut:")) << two;
+}
+
+TEST(ThroughputAxis, of_few_intervals_includes_all) {
+  std::vector<double> gbps(49, 1.9);
+  gbps[7] = 22;
+  const std::string svg = draw("t", rows_of(gbps), {});
+  EXPECT_TRUE(has(svg, ">50</text>") && !has(svg, "cut:")) << svg;
+}
+
+// The top of the panel is at 44 pixels; nothing is drawn above it.
+TEST(ThroughputAxis, cuts_areas_and_line_at_its_end) {
+  std::vector<double> gbps(50, 1.0);
+  gbps[7] = 2;
+  const std::string svg = draw("t", rows_of(gbps), {});
+  EXPECT_TRUE(has(svg, ",44.0 ")) << svg;
+  EXPECT_FALSE(has(svg, ",-")) << svg;
+}
+
 }  // namespace
 }  // namespace mrc::timeline
