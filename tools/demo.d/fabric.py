@@ -17,8 +17,8 @@ LINK_GBPS = 1.0  # tiny with --scale 0.01
 PLANES = 2
 SECONDS = 16
 REPORT, PICTURE = "out/demo-fabric.json", "out/demo-fabric.svg"
-T1 = Break("T1 0 of plane 0 is dead", ("switch", "p0-t1-0"), 3.0, 6.0)
-T0 = Break("T0 1 of plane 1 is dead", ("switch", "p1-t0-1"), 9.0, 12.0, left=0.5)
+T1 = Break("a T1 of plane 1 is dead", ("switch", "p0-t1-0"), 3.0, 6.0)
+T0 = Break("a T0 of plane 2 is dead", ("switch", "p1-t0-1"), 9.0, 12.0, left=0.5)
 SEEN_GBPS = 0.02  # of probes: a plane that is left carries no more
 
 
