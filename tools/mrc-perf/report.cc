@@ -1,6 +1,8 @@
 #include "report.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "error.h"
@@ -235,6 +237,17 @@ void print_size(const json& report, std::FILE* out) {
   std::fflush(out);
 }
 
+namespace {
+
+// The table counts all EVs, the timeline those active.
+void print_active_evs(const json& evs, std::FILE* out) {
+  const auto active = std::count_if(evs.begin(), evs.end(), [](const json& ev) { return ev.at("active").get<bool>(); });
+  if (!evs.empty())
+    std::fprintf(out, "EVs: %td active of %zu, the rest spare\n", static_cast<std::ptrdiff_t>(active), evs.size());
+}
+
+}  // namespace
+
 void print_paths(const json& report, std::FILE* out) {
   if (!report.contains("planes")) return;
   std::fprintf(out, "\n%5s %12s %10s %12s %10s %8s %8s   EVs: good/skip/assumed bad/denied, packets sent\n", "plane",
@@ -258,6 +271,7 @@ void print_paths(const json& report, std::FILE* out) {
   }
   std::fprintf(out,
                "retx, lost: what this side sent again and what it took for lost, wrongly or for being trimmed, too\n");
+  print_active_evs(report.at("evs"), out);
   print_losses(report, out);
   if (!report.contains("error"))
     std::fprintf(out, "%s\n", report.value("ok", false) ? "OK" : "FAILED: the data was wrong");

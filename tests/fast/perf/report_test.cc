@@ -87,6 +87,14 @@ TEST(IncompleteSize, of_a_ping_pong_has_the_rounds_until_then) {
   EXPECT_EQ(report["sizes"][0]["latency"]["samples"], 7);
 }
 
+TEST(Paths, tell_active_evs_from_spare_ones) {
+  json report = {{"planes", json::array()}, {"evs", json::array()}, {"ok", true}};
+  EXPECT_EQ(printed_by(report, print_paths).find("active of"), std::string::npos);
+  for (const bool active : {true, false, true})
+    report["evs"].push_back({{"value", 1}, {"plane", 1}, {"state", "GOOD"}, {"active", active}, {"tx", 0}});
+  EXPECT_NE(printed_by(report, print_paths).find("EVs: 2 active of 3, the rest spare\n"), std::string::npos);
+}
+
 TEST(Paths, of_a_run_that_failed_end_without_a_verdict_on_the_data) {
   json report = {{"planes", json::array()}, {"evs", json::array()}, {"ok", false}};
   EXPECT_NE(printed_by(report, print_paths).find("FAILED: the data was wrong"), std::string::npos);
