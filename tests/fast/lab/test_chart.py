@@ -30,7 +30,7 @@ def test_planes_count_from_1_as_in_the_picture():
     assert "plane 1" in head and "plane 2" in head and "plane 0" not in head, head
 
 
-def test_what_the_paths_column_leaves_out_is_said_once_above_it():
+def test_the_head_explains_paths_of_a_plane_whose_port_is_down():
     seen = lines(Made(0.0), Made(0.2), Made(0.3), Made(0.5))
     note = [i for i, line in enumerate(seen) if "whose port is down" in line]
     rows = [i for i, line in enumerate(seen) if line.endswith("  16/0")]
