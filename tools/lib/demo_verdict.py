@@ -8,9 +8,11 @@ import statistics
 import sys
 
 import machine_load
+import merge_rows
 
 PLANE = 1  # plane 2, counted from zero
 SETTLE_UP = 1.0  # seconds within which a recovered plane must be used again
+ROW_S = 0.1  # of the rows that are judged
 CALM = 1e-4  # a host busy with other work may send so many packets needlessly; an idle one sends none
 
 
@@ -19,9 +21,24 @@ def rate(rows):
     return statistics.mean(r["gbps"] for r in rows) if rows else 0.0
 
 
+def below_share_ms(rows, down, up):
+    """Milliseconds from the plane's death on in which less than 0.9 of the share of the other planes moved (means of 40 ms), as
+    mrc_dead_plane() in tools/bench.d/programs.py has it. None: the rows are too long for it."""
+    if merge_rows.interval(rows) > 0.02:
+        return None
+
+    def mean(begin, end, value):
+        chosen = [value(r) for r in rows if begin <= r["t"] < end]
+        return statistics.mean(chosen) if chosen else 0.0
+
+    intact = mean(0.3, down - 0.1, lambda r: r["gbps"]) - mean(0.3, down - 0.1, lambda r: r["plane_gbps"][PLANE])
+    steps = [down - 0.1 + k * 0.01 for k in range(round((up - down) / 0.01))]
+    return 10 * sum(mean(t, t + 0.04, lambda r: r["gbps"]) < 0.9 * intact for t in steps)
+
+
 def judge(report, down, up):
     """The lines with figures, and pairs of a sentence and whether it holds."""
-    rows = report["timeline"]
+    rows = merge_rows.merge(report["timeline"], max(1, round(ROW_S / merge_rows.interval(report["timeline"]))))
     size = report["sizes"][-1]
 
     def between(start, end):
@@ -32,7 +49,7 @@ def judge(report, down, up):
         return sum(r["plane_gbps"][PLANE] for r in some) / total if total else 0.0
 
     def packets(some):
-        seconds = rows[0]["t"]  # of each row
+        seconds = merge_rows.interval(rows)  # of each row
         return sum(sum(r["plane_gbps"]) for r in some) * seconds * 1e9 / 8 / report["mtu"]
 
     before = between(0.3, down)
@@ -47,6 +64,9 @@ def judge(report, down, up):
         f"Gb/s before {rate(before):.2f}, with plane 2 dead {rate(dead):.2f}, after its return {rate(after):.2f}; "
         f"plane 2 carried {share(before):.0%}, {share(dead):.1%}, {share(after):.0%}",
     ]
+    below = below_share_ms(report["timeline"], down, up)
+    if below is not None:
+        figures.append(f"After the death of plane 2 less than 90 % of the share of the other planes moved for {below} ms")
     checks = [
         ("every byte is right", size["mismatches"] == 0 and size["checked"] > 0),
         (f"hardly anything was sent again without a fault: {again} of {packets(calm):,.0f} packets (at most 1 of {1 / CALM:,.0f})", again <= CALM * packets(calm)),

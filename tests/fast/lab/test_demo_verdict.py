@@ -1,4 +1,5 @@
 """The verdict of tools/demo, on reports that are made up."""
+import io
 import os
 import sys
 
@@ -6,6 +7,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../
 
 import demo_verdict  # noqa: E402
 import machine_load  # noqa: E402
+import merge_rows  # noqa: E402
 
 DOWN, UP, END = 2.0, 4.0, 6.0
 STEP_S = 0.1
@@ -52,6 +54,41 @@ def test_a_plane_that_stays_away():
 
 def test_a_dead_plane_that_is_still_used():
     assert failed(made(dead_share=1.0)) == ["the dead plane was left"]
+
+
+def rows_of_10_ms(dip_s):
+    return [{"t": (i + 1) / 100, "gbps": 4.0 if i < 200 else 1.0 if i < 200 + 100 * dip_s else 3.0,
+             "plane_gbps": [1.0, 1.0 if i < 200 else 0.0, 1.0, 1.0]} for i in range(600)]
+
+
+def test_the_time_below_the_share_of_the_other_planes():
+    assert demo_verdict.below_share_ms(rows_of_10_ms(0), DOWN, UP) == 0
+    dip = demo_verdict.below_share_ms(rows_of_10_ms(0.2), DOWN, UP)
+    assert abs(dip - 200) <= 40, dip  # a mean of 40 ms with one row of the dip is below
+    assert demo_verdict.below_share_ms(made()["timeline"], DOWN, UP) is None
+
+
+def test_ten_rows_become_one():
+    rows = [{"t": (i + 1) / 100, "gbps": float(i), "plane_gbps": [1.0, 0.0], "planes_in_use": 1, "retransmits": 2, "good": i}
+            for i in range(15)]
+    first, last = merge_rows.merge(rows, 10)
+    first["gbps"], last["gbps"] = round(first["gbps"], 9), round(last["gbps"], 9)
+    first["plane_gbps"] = [round(g, 9) for g in first["plane_gbps"]]
+    assert first == {"t": 0.1, "gbps": 4.5, "plane_gbps": [1.0, 0.0], "planes_in_use": 1, "retransmits": 20, "good": 9}, first
+    assert last["t"] == 0.15 and last["gbps"] == 12.0 and last["retransmits"] == 10, last
+
+
+def test_a_late_row_counts_by_its_length():
+    rows = [{"t": t, "gbps": g, "plane_gbps": [g], "planes_in_use": 1, "retransmits": 0} for t, g in ((0.01, 4.0), (0.04, 8.0))]
+    assert round(merge_rows.merge(rows, 2)[0]["gbps"], 9) == 7.0
+
+
+def test_ten_rows_of_text_become_one():
+    row = "{:8.0f} {:8.2f} {:7d}  {:<24} {:7d}  64/0/0/0\n"
+    text = ["head\n", *(row.format(10 * (i + 1), 2.0, 2, " 1.00  1.00 ", 1) for i in range(10)), "tail\n"]
+    out = io.StringIO()
+    merge_rows.filter_text(text, 10, out)
+    assert out.getvalue() == "head\n" + row.format(100, 2.0, 2, " 1.00  1.00 ", 10) + "tail\n", out.getvalue()
 
 
 def test_a_busy_machine_is_told_above_its_processors_only():
