@@ -18,7 +18,8 @@ CALM = 1e-4  # a host busy with other work may send so many packets needlessly; 
 
 def rate(rows):
     """Mean Gb/s. A median would be 0 where more than half of the rows end no message."""
-    return statistics.mean(r["gbps"] for r in rows) if rows else 0.0
+    seconds = sum(r["seconds"] for r in rows)
+    return sum(r["gbps"] * r["seconds"] for r in rows) / seconds if seconds else 0.0
 
 
 def below_share_ms(rows, down, up):
@@ -49,8 +50,7 @@ def judge(report, down, up):
         return sum(r["plane_gbps"][PLANE] for r in some) / total if total else 0.0
 
     def packets(some):
-        seconds = merge_rows.interval(rows)  # of each row
-        return sum(sum(r["plane_gbps"]) for r in some) * seconds * 1e9 / 8 / report["mtu"]
+        return sum(sum(r["plane_gbps"]) * r["seconds"] for r in some) * 1e9 / 8 / report["mtu"]
 
     before = between(0.3, down)
     calm = between(0, down) + between(up + SETTLE_UP, rows[-1]["t"])

@@ -28,7 +28,7 @@ def merged(rows, begin):
         return sum(v * s for v, s in zip(values, lengths)) / total if total > 0 else statistics.mean(values)
 
     plane_gbps = [mean(each) for each in zip(*(r["plane_gbps"] for r in rows))]
-    return {**rows[-1], "gbps": mean([r["gbps"] for r in rows]), "plane_gbps": plane_gbps,
+    return {**rows[-1], "seconds": sum(lengths), "gbps": mean([r["gbps"] for r in rows]), "plane_gbps": plane_gbps,
             "planes_in_use": planes_in_use(plane_gbps), "retransmits": sum(r["retransmits"] for r in rows)}
 
 

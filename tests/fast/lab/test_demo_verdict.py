@@ -73,6 +73,7 @@ def test_ten_rows_become_one():
             for i in range(15)]
     first, last = merge_rows.merge(rows, 10)
     first["gbps"], last["gbps"] = round(first["gbps"], 9), round(last["gbps"], 9)
+    assert round(first.pop("seconds"), 9) == 0.1
     first["plane_gbps"] = [round(g, 9) for g in first["plane_gbps"]]
     assert first == {"t": 0.1, "gbps": 4.5, "plane_gbps": [1.0, 0.0], "planes_in_use": 1, "retransmits": 20, "good": 9}, first
     assert last["t"] == 0.15 and last["gbps"] == 12.0 and last["retransmits"] == 10, last
