@@ -17,6 +17,7 @@ import compare  # noqa: E402
 import fabric  # noqa: E402
 import locks  # noqa: E402
 import nccl  # noqa: E402
+import needs  # noqa: E402
 import paired  # noqa: E402
 import places  # noqa: E402
 import plan  # noqa: E402
@@ -242,7 +243,8 @@ def parse():
                         "is veth; the revision is built in build/compare")
     parser.add_argument("--parts", help="some of " + ",".join(PARTS) + " (default: all)")
     parser.add_argument("--place", choices=("loopback", "veth", "all"), help="veth needs root (default: all)")
-    parser.add_argument("--quick", action="store_true", help="slices of 100 ms, half the sweeps, 3 rounds of 1 s")
+    parser.add_argument("--quick", action="store_true", help="slices of 100 ms, as many as else; half the points of sizes, qps and shards; "
+                        "3 rounds of 1 s")
     parser.add_argument("--slices", type=int, default=MIN_SLICES, help=f"of each contender (default: {MIN_SLICES})")
     parser.add_argument("--slice-ms", type=int, help="length of each (default: 150, with --quick 100)")
     parser.add_argument("--rounds", type=int, help="of whole runs, of which the median counts (default: 5, with --quick 3)")
@@ -255,6 +257,7 @@ def parse():
     parser.add_argument("--nccl-ranks", type=int, default=2, help="of the part nccl on loopback; over veth 2 (default: 2)")
     parser.add_argument("--build", default="build/release", help="build folder")
     parser.add_argument("--no-build", action="store_true", help="measure what is built already")
+    parser.add_argument("--list-targets", action="store_true", help=argparse.SUPPRESS)  # what tools/bench has to build
     parser.add_argument("--verbose", action="store_true", help="show every command")
     options = parser.parse_args()
     options.rounds = options.rounds or (3 if options.quick else 5)
@@ -315,6 +318,9 @@ def measure_all(options):
 
 def main():
     options = parse()
+    if options.list_targets:
+        print(*needs.targets([] if options.compare else options.parts))
+        return 0
     if options.compare:
         try:
             return compare_revisions(options)

@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib", "lab"))
+LIB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib")
+sys.path[:0] = [os.path.join(LIB, "lab"), LIB]
 
 import judge  # noqa: E402
+import machine_load  # noqa: E402
 from chart import Chart  # noqa: E402
 from fabric import Fabric  # noqa: E402
 from play import Break, Play  # noqa: E402
@@ -15,8 +17,8 @@ LINK_GBPS = 1.0  # tiny with --scale 0.01
 PLANES = 2
 SECONDS = 16
 REPORT, PICTURE = "out/demo-fabric.json", "out/demo-fabric.svg"
-T1 = Break("T1 0 of plane 0 is dead", ("switch", "p0-t1-0"), 3.0, 6.0)
-T0 = Break("T0 1 of plane 1 is dead", ("switch", "p1-t0-1"), 9.0, 12.0, left=0.5)
+T1 = Break("a T1 of plane 1 is dead", ("switch", "p0-t1-0"), 3.0, 6.0)
+T0 = Break("a T0 of plane 2 is dead", ("switch", "p1-t0-1"), 9.0, 12.0, left=0.5)
 SEEN_GBPS = 0.02  # of probes: a plane that is left carries no more
 
 
@@ -50,7 +52,7 @@ def verdict(play):
     for words, good in checks:
         print(f"  {'yes' if good else 'NO '}  {words}")
     good = all(result for _, result in checks)
-    print("PASSED" if good else "FAILED")
+    machine_load.print_result(good)
     return good
 
 

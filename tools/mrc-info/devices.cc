@@ -109,7 +109,7 @@ Json describe_devices(const std::string& only) {
     ibv_context* context = mrc_soft_open_device_by_name(name.c_str());
     if (context == nullptr)
       throw std::runtime_error("cannot open device " + name + ": " + std::strerror(errno) +
-                               " (MRC_LOG=error logs the reason)");
+                               "; the log has the reason, except with MRC_LOG=off");
     all.push_back(describe(context));
     mrc_soft_close_device(context);
   }

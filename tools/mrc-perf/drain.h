@@ -13,6 +13,7 @@ class Drain {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kStall = std::chrono::seconds(10), kLimit = std::chrono::seconds(30);
+  static constexpr auto kUnannounced = std::chrono::seconds(1);
 
   void restart() { *this = {}; }
   // To be called while it lasts. `done`: a number that grows with everything that completes or arrives. True: it takes
@@ -25,11 +26,18 @@ class Drain {
     }
     return sender ? now - moved_ > kStall || now - *begin_ > kLimit : now - *begin_ > kLimit + kStall;
   }
+  // True once, when it has lasted so long that a user asks why the run does not end.
+  bool to_announce(Clock::time_point now) {
+    if (announced_ || !begin_ || now - *begin_ <= kUnannounced) return false;
+    announced_ = true;
+    return true;
+  }
 
  private:
   std::optional<Clock::time_point> begin_;
   Clock::time_point moved_;  // when `done_` changed last
   uint64_t done_ = 0;
+  bool announced_ = false;
 };
 
 }  // namespace mrc::perf

@@ -1,6 +1,8 @@
 #include "report.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "error.h"
@@ -208,10 +210,23 @@ std::string data_text(const json& entry) {
   return text + ", " + std::to_string(count("lost")) + " of " + std::to_string(count("sent")) + " lost";
 }
 
+// Of a run that failed before its first message: zeros in front of the error would look like a measurement.
+bool has_nothing(const json& entry) {
+  if (!entry.contains("incomplete")) return false;
+  return entry.contains("latency") ? count_of(entry.at("latency"), "samples") == 0 : count_of(entry, "messages") == 0;
+}
+
+bool has_packets(const json& planes) {
+  for (const json& plane : planes)
+    if (plane.value("tx_packets", uint64_t{0}) + plane.value("rx_packets", uint64_t{0}) > 0) return true;
+  return false;
+}
+
 }  // namespace
 
 void print_size(const json& report, std::FILE* out) {
   const json& entry = report.at("sizes").back();
+  if (has_nothing(entry)) return;
   const bool first = report.at("sizes").size() == 1;
   const std::string size = size_text(entry.at("size"));
   if (entry.contains("latency")) {
@@ -235,8 +250,20 @@ void print_size(const json& report, std::FILE* out) {
   std::fflush(out);
 }
 
+namespace {
+
+// The table counts all EVs, the timeline those active.
+void print_active_evs(const json& evs, std::FILE* out) {
+  const auto active = std::count_if(evs.begin(), evs.end(), [](const json& ev) { return ev.at("active").get<bool>(); });
+  if (!evs.empty())
+    std::fprintf(out, "EVs: %td active of %zu, the rest spare\n", static_cast<std::ptrdiff_t>(active), evs.size());
+}
+
+}  // namespace
+
 void print_paths(const json& report, std::FILE* out) {
   if (!report.contains("planes")) return;
+  if (report.contains("error") && !has_packets(report.at("planes"))) return;
   std::fprintf(out, "\n%5s %12s %10s %12s %10s %8s %8s   EVs: good/skip/assumed bad/denied, packets sent\n", "plane",
                "sent", "MiB", "received", "MiB", "retx", "lost");
   for (const json& plane : report.at("planes")) {
@@ -258,6 +285,7 @@ void print_paths(const json& report, std::FILE* out) {
   }
   std::fprintf(out,
                "retx, lost: what this side sent again and what it took for lost, wrongly or for being trimmed, too\n");
+  print_active_evs(report.at("evs"), out);
   print_losses(report, out);
   if (!report.contains("error"))
     std::fprintf(out, "%s\n", report.value("ok", false) ? "OK" : "FAILED: the data was wrong");

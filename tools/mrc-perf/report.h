@@ -28,7 +28,8 @@ nlohmann::json slice_line(const Options& o, const Plan& plan, const nlohmann::js
 // Counters are those of the device during the last size; path states are those of the first queue pair's peer.
 void add_paths(nlohmann::json* report, const Snapshot& before, const Snapshot& after, const QpSnapshot& qp);
 
-void print_size(const nlohmann::json& report, std::FILE* out);  // one line, with a head before the first
+void print_size(const nlohmann::json& report,
+                std::FILE* out);  // one line, with a head before the first; of a run that failed without a message none
 void print_paths(const nlohmann::json& report,
                  std::FILE* out);  // planes, EVs, losses, and the verdict without an error
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "error.h"
@@ -74,8 +75,13 @@ void Transfer::send_done() {
 
 // With a duration, and after an interrupt, the run ends regardless of the packets.
 void Transfer::check_drain(Clock::time_point now) {
-  if (!drain_.overdue(now, out_.sent() + in_.arrivals().received, sender_)) return;
   const uint64_t missing = out_.in_flight() * s_.plan.chunk;
+  if (!drain_.overdue(now, out_.sent() + in_.arrivals().received, sender_)) {
+    if (missing != 0 && !s_.options.slices && drain_.to_announce(now))
+      std::fprintf(stderr, "mrc-perf: the time is over; waiting for %llu messages in flight\n",
+                   static_cast<unsigned long long>(missing));
+    return;
+  }
   throw PerfError(
       "the time is over, and " + (missing != 0 ? std::to_string(missing) + " messages are not acknowledged"
                                                : std::string("the other side has not finished")),

@@ -1,7 +1,9 @@
 #include "log.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -83,7 +85,7 @@ std::string Log::planes_text() const {
 
 Log read_log(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error(path + ": cannot be read");
+  if (const int error = errno; !in) throw std::runtime_error(path + ": cannot be read: " + std::strerror(error));
   Log log;
   log.path = path;
   std::string record;

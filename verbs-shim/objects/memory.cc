@@ -147,7 +147,7 @@ int Mr::reregister(ibv_mr* verbs, int flags, ibv_pd* pd, void* addr, size_t leng
   ibv_mr* const soft =
       moves ? add(Pd::of(to), addr, length, iova, rights) : add(Pd::of(to), verbs->addr, verbs->length, iova, rights);
   if (soft == nullptr) return IBV_REREG_MR_ERR_CMD;
-  mr->release();  // no other thread has the new keys yet
+  mr->release();  // what it was; the new region has no owner until take()
   mr->take(to, soft, iova, rights);
   return 0;
 }

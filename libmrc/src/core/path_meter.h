@@ -4,9 +4,9 @@
 //
 // Bytes delivered per time are the rate only while the sender had more to send all the time, and even then the window
 // may have been the limit. So a sample may always raise the rate; it may lower it only when congestion control had cut
-// the window below its largest value throughout: then a queue existed, and the delivered rate is that of the links; and
-// never below the largest sample of the last one to two seconds, of whichever kind.
-// Without that rule a low estimate would make a small window, and the small window the next, lower estimate. The round
+// the window below its largest value throughout: then a queue existed, and the delivered rate is that of the links.
+// Without that rule a low estimate would make a small window, and the small window the next, lower estimate. For the
+// same reason the rate is never below the largest sample of the last one to two seconds, of whichever kind. The round
 // trip falls to the minimum observed. It rises above the assumed value only after so many samples and round trips that
 // the queue of the beginning, which they may all have passed through, has drained under a target that was then too
 // strict: else the windows of many QPs would keep the queue that they have made.

@@ -9,8 +9,10 @@ import types
 
 sys.path.insert(0, os.path.join(sys.argv[1], "tools", "bench.d"))
 import fabric  # noqa: E402
+import load  # noqa: E402
 import locks  # noqa: E402
 import nccl  # noqa: E402
+import needs  # noqa: E402
 import paired  # noqa: E402
 import plan  # noqa: E402
 import preflight  # noqa: E402
@@ -315,6 +317,18 @@ def a_fabric_without_mrcd_leaves_the_gray_link_out():
     assert targets.left_out({"fabric": {"ratios": [], "left_out": pieces}}) == {"fabric, udp: gray link": "mrcd or mrcctl is not built"}
 
 
+def a_load_of_one_is_complained_of():
+    assert load.sentence(0.99) == "tools/bench: load average 0.99"
+    assert load.sentence(1).startswith("tools/bench: load average 1.00: measure when it is below 1 ")
+
+
+def each_part_has_its_targets_built():
+    import main  # pylint: disable=import-outside-toplevel
+    assert set(needs.OF_PART) == set(main.PARTS), set(needs.OF_PART) ^ set(main.PARTS)
+    assert needs.targets([]) == needs.targets(["qps", "targets"]) == ["mrc-perf"]
+    assert needs.targets(["bandwidth", "latency"]) == ["mrc-perf", "mrc-udp-limit", "mrc-socket-limit"]
+
+
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
           no_loss_is_judged_by_the_interval,
@@ -322,7 +336,7 @@ CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_bo
           the_floors_of_nccl_have_two_sides, sizes_of_nccl_are_swept_and_timed, a_preflight_is_judged_by_time_and_by_names,
           locks_are_shared_where_two_engines_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run,
           a_missed_target_and_a_part_left_out_fail_the_run, a_piece_of_nccl_without_figures_is_left_out,
-          a_fabric_without_mrcd_leaves_the_gray_link_out)
+          a_fabric_without_mrcd_leaves_the_gray_link_out, a_load_of_one_is_complained_of, each_part_has_its_targets_built)
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")

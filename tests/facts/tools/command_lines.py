@@ -59,6 +59,7 @@ for tool in ("mrcctl", "mrclog", "mrc-fabric", "mrc-switch", "mrc-sim", "mrc-soc
     if tool in tools:
         refused(tool, says=[f"{tool}: a command is required: "])
         refused(tool, "qwertzuiop", says=[f"'qwertzuiop' is no command of {tool}\n", "Commands: "])  # near to none
+refused("mrclog", "summary", "no/such.sqlog", says=["mrclog: no/such.sqlog: cannot be read: No such file or directory"])
 refused("mrcctl", "ev", says=["mrcctl: ev requires a command: ", "deny"])
 refused("mrcctl", "show", "devices", "--jsno", says=["'--jsno' is no option of mrcctl show devices, did you mean '--json'?"])
 refused("mrc-perf", "localhost", "--durtion", "3", says=["did you mean '--duration'?"])

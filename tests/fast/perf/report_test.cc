@@ -62,6 +62,14 @@ TEST(IncompleteSize, has_no_rate_where_nothing_was_done) {
   EXPECT_EQ(entry["cpu_s_per_gb"], 0.0);
   EXPECT_EQ(entry["cpu_s"], (json{{"server", 0.5}}));
   EXPECT_EQ(entry["mismatches"], 0);
+  EXPECT_EQ(printed_by(report, print_size), "");
+}
+
+TEST(IncompleteSize, of_one_message_is_printed) {
+  Options o;
+  json report = make_report(o, "mrc0", 3);
+  add_incomplete_size(&report, o, plan_of(1000), true, own_side(1, 0, 1));
+  EXPECT_NE(printed_by(report, print_size), "");
 }
 
 TEST(IncompleteSize, of_datagrams_counts_what_has_arrived_here) {
@@ -87,11 +95,30 @@ TEST(IncompleteSize, of_a_ping_pong_has_the_rounds_until_then) {
   EXPECT_EQ(report["sizes"][0]["latency"]["samples"], 7);
 }
 
+TEST(Paths, tell_active_evs_from_spare_ones) {
+  json report = {{"planes", json::array()}, {"evs", json::array()}, {"ok", true}};
+  EXPECT_EQ(printed_by(report, print_paths).find("active of"), std::string::npos);
+  for (const bool active : {true, false, true})
+    report["evs"].push_back({{"value", 1}, {"plane", 1}, {"state", "GOOD"}, {"active", active}, {"tx", 0}});
+  EXPECT_NE(printed_by(report, print_paths).find("EVs: 2 active of 3, the rest spare\n"), std::string::npos);
+}
+
 TEST(Paths, of_a_run_that_failed_end_without_a_verdict_on_the_data) {
-  json report = {{"planes", json::array()}, {"evs", json::array()}, {"ok", false}};
+  const json plane = {{"plane", 1}, {"tx_packets", 1}};
+  json report = {{"planes", json::array({plane})}, {"evs", json::array()}, {"ok", false}};
   EXPECT_NE(printed_by(report, print_paths).find("FAILED: the data was wrong"), std::string::npos);
   report["error"] = "the peer process is gone";
-  EXPECT_EQ(printed_by(report, print_paths).find("FAILED"), std::string::npos);
+  const std::string printed = printed_by(report, print_paths);
+  EXPECT_NE(printed.find("plane"), std::string::npos);
+  EXPECT_EQ(printed.find("FAILED"), std::string::npos);
+}
+
+TEST(Paths, of_a_run_that_failed_before_its_first_packet_are_not_printed) {
+  const json plane = {{"plane", 1}, {"tx_packets", 0}, {"rx_packets", 0}};
+  json report = {{"planes", json::array({plane})}, {"evs", json::array()}, {"ok", false}, {"error", "no peer"}};
+  EXPECT_EQ(printed_by(report, print_paths), "");
+  report["planes"][0]["rx_packets"] = 1;
+  EXPECT_NE(printed_by(report, print_paths), "");
 }
 
 }  // namespace

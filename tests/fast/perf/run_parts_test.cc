@@ -109,6 +109,17 @@ TEST(Drain, overdue__from_one_completion_to_the_next_and_in_all) {
   EXPECT_FALSE(drain.overdue(kBegin + Drain::kLimit + 2ms, 11, true));
 }
 
+TEST(Drain, to_announce__once_after_a_second) {
+  Drain drain;
+  EXPECT_FALSE(drain.to_announce(kBegin)) << "it has not begun";
+  EXPECT_FALSE(drain.overdue(kBegin, 7, true));
+  EXPECT_FALSE(drain.to_announce(kBegin + Drain::kUnannounced));
+  EXPECT_TRUE(drain.to_announce(kBegin + Drain::kUnannounced + 1ms));
+  EXPECT_FALSE(drain.to_announce(kBegin + Drain::kUnannounced + 2ms));
+  drain.restart();
+  EXPECT_FALSE(drain.to_announce(kBegin + Drain::kUnannounced + 3ms)) << "it begins with the next run";
+}
+
 TEST(Drain, overdue__one_that_only_receives_waits_longer) {
   Drain drain;
   EXPECT_FALSE(drain.overdue(kBegin, 0, false));

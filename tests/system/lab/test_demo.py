@@ -66,7 +66,7 @@ def test_verdict_and_picture():
         assert json.load(report)["ok"] is True
     with open(files.at("out", "demo-fabric.svg"), encoding="utf-8") as picture:
         svg = picture.read()
-    assert svg.count("T1 0 of plane 0 is dead") == 1 and svg.count("T0 1 of plane 1 is dead") == 1 and svg.endswith("</svg>\n"), svg[:500]
+    assert svg.count("a T1 of plane 1 is dead") == 1 and svg.count("a T0 of plane 2 is dead") == 1 and svg.endswith("</svg>\n"), svg[:500]
 
 
 def test_interrupted():

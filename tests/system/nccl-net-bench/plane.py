@@ -18,7 +18,7 @@ RANKS = 4
 def command_of(readme):
     """The line of the README, run as it stands there."""
     with open(readme, encoding="utf-8") as text:
-        (line,) = re.findall(r"^(MRC_FAULT=\S*blackhole\S* \$bench \$plugin .*)$", text.read(), re.M)
+        (line,) = re.findall(r"^(MRC_FAULT=\S*blackhole\S* NCCL_DEBUG=INFO \$bench \$plugin .*)$", text.read(), re.M)
     return line
 
 
@@ -42,7 +42,7 @@ def main():
             return len(dropped) >= RANKS
 
         with Process(["sh", "-c", f"{line} --timeout {limit(200):g} --json -"],
-                     {**environment, "bench": bench, "plugin": plugin, "NCCL_DEBUG": "WARN"}) as running:
+                     {**environment, "bench": bench, "plugin": plugin}) as running:
             until(lambda: running.ended() or all_have_dropped(), "a rank does not meet the fault", limit(250), every_s=0.1)
             code = running.wait(limit(250))
     print(line, running, sep="\n")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "panel_picture.h"
 
@@ -36,27 +37,50 @@ void area(PanelPicture* p, const std::vector<Row>& rows, std::vector<double>* ba
   p->polygon(up, colour);
 }
 
-void throughput(PanelPicture* p, double top, const std::vector<Row>& rows, const std::vector<Mark>& marks) {
-  size_t planes = 0;
-  double max = 0;
+// The end of an axis for `values`: one in fifty may lie beyond, so that a burst of messages that ended together does
+// not flatten all the rest.
+double axis_end(std::vector<double> values) {
+  if (values.empty()) return 1;
+  const size_t rank = (values.size() * 49 + 49) / 50;
+  const auto last = values.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  std::nth_element(values.begin(), last, values.end());
+  return round_up(*last);
+}
+
+// The larger of what was sent and what was acknowledged, by interval.
+std::vector<double> totals_of(const std::vector<Row>& rows) {
+  std::vector<double> totals;
   for (const Row& r : rows) {
-    planes = std::max(planes, r.plane_gbps.size());
     double sum = 0;
     for (double g : r.plane_gbps) sum += g;
-    max = std::max({max, r.gbps, sum});
+    totals.push_back(std::max(r.gbps, sum));
   }
-  p->panel(top, 230, "Gb/s sent, by plane; line: data acknowledged", round_up(max));
+  return totals;
+}
+
+void throughput(PanelPicture* p, double top, const std::vector<Row>& rows, const std::vector<Mark>& marks) {
+  size_t planes = 0;
+  for (const Row& r : rows) planes = std::max(planes, r.plane_gbps.size());
+  const std::vector<double> totals = totals_of(rows);
+  const double max = axis_end(totals);
+  const auto cut = std::count_if(totals.begin(), totals.end(), [max](double total) { return total > max; });
+  p->panel(top, 230,
+           "Gb/s sent, by plane; line: data acknowledged" +
+               (cut == 0 ? "" : "; intervals beyond the axis, cut: " + std::to_string(cut)),
+           max);
   std::vector<double> base(rows.size(), 0.0);
   for (size_t plane = 0; plane < planes; ++plane) {
     std::vector<double> values;
-    for (const Row& r : rows) values.push_back(plane < r.plane_gbps.size() ? r.plane_gbps[plane] : 0);
+    for (size_t i = 0; i < rows.size(); ++i)
+      values.push_back(plane < rows[i].plane_gbps.size() ? std::min(rows[i].plane_gbps[plane], max - base[i]) : 0);
     area(p, rows, &base, values, tools::series_colour(plane));
     p->legend(plane, "plane " + std::to_string(plane + 1), tools::series_colour(plane));
   }
   PanelPicture::Points line;
   double from = 0;
   for (const Row& r : rows) {
-    line.insert(line.end(), {{p->x(from), p->y(r.gbps)}, {p->x(r.t), p->y(r.gbps)}});
+    const double gbps = std::min(r.gbps, max);
+    line.insert(line.end(), {{p->x(from), p->y(gbps)}, {p->x(r.t), p->y(gbps)}});
     from = r.t;
   }
   p->polyline(line, "#111", 1.2);
@@ -96,7 +120,8 @@ void paths(PanelPicture* p, double top, const std::vector<Row>& rows) {
   }
 }
 
-// Says in numbers what bars of no height show: where nothing went wrong, nothing was sent again.
+// Says in numbers what bars of no height show: where nothing went wrong, nothing was sent again. The interval in which
+// the fault begins is counted, and drawn, as one: it is not known which part of it came before.
 std::string retransmits_title(const std::vector<Row>& rows, const std::vector<Mark>& marks) {
   const auto count = [](double n) { return std::to_string(static_cast<long long>(n)); };
   double all = 0, before = 0;
@@ -105,7 +130,7 @@ std::string retransmits_title(const std::vector<Row>& rows, const std::vector<Ma
     if (!marks.empty() && r.t <= marks[0].from) before += r.retransmits;
   }
   const std::string title = "packets sent again, per interval: " + count(all) + " in all";
-  return marks.empty() ? title : title + ", " + count(before) + " before the first fault";
+  return marks.empty() ? title : title + ", " + count(before) + " before the interval of the first fault";
 }
 
 void seconds_axis(PanelPicture* p, double end, double y) {

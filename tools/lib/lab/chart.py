@@ -14,8 +14,9 @@ class Chart:
         self.rows, self.begin = [], None
 
     def head(self, planes):
-        names = "   ".join(f"{self._paint(plane, PARTS[plane % len(PARTS)] * 3)} plane {plane}" for plane in range(planes))
-        self._print(f"\n{'s':>6} {'Gb/s':>6}  {names}   full width: {self.full:g} Gb/s; paths good/bad\n")
+        names = "   ".join(f"{self._paint(plane, PARTS[plane % len(PARTS)] * 3)} plane {plane + 1}" for plane in range(planes))
+        self._print(f"\n{'s':>6} {'Gb/s':>6}  {names}   full width: {self.full:g} Gb/s; paths good/bad\n"
+                    "Paths of a plane whose port is down keep their state here, and are not used\n")
 
     def add(self, row):
         """A row of streams.py; called by the thread that reads them."""
