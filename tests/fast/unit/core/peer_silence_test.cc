@@ -6,7 +6,7 @@
 namespace mrc::core {
 namespace {
 
-constexpr Duration us(int64_t n) {
+constexpr Duration of_us(int64_t n) {
   return Duration::microseconds(n);
 }
 
@@ -23,36 +23,36 @@ struct Answers {
 
 TEST(PeerSilence, an_answer_after_a_long_gap_in_a_stream_was_delayed_if_sent_before) {
   Answers a;
-  a.come(100, us(20));
-  EXPECT_FALSE(a.delayed(us(50)));
-  a.come(1, us(300));
-  EXPECT_FALSE(a.delayed(us(50)));
-  a.come(100, us(20));
-  a.come(1, us(401));
-  EXPECT_TRUE(a.delayed(us(50)));
-  EXPECT_FALSE(a.delayed(us(0)));
+  a.come(100, of_us(20));
+  EXPECT_FALSE(a.delayed(of_us(50)));
+  a.come(1, of_us(300));
+  EXPECT_FALSE(a.delayed(of_us(50)));
+  a.come(100, of_us(20));
+  a.come(1, of_us(401));
+  EXPECT_TRUE(a.delayed(of_us(50)));
+  EXPECT_FALSE(a.delayed(of_us(0)));
 }
 
 TEST(PeerSilence, answers_count_as_delayed_until_the_queue_is_taken_to_be_read) {
   Answers a;
-  a.come(100, us(20));
-  a.come(1, us(4000));
-  const Instant sent = a.now - us(100);
-  EXPECT_TRUE(a.silence.delayed(a.now + us(999), sent));
-  EXPECT_FALSE(a.silence.delayed(a.now + us(1000), sent));
+  a.come(100, of_us(20));
+  a.come(1, of_us(4000));
+  const Instant sent = a.now - of_us(100);
+  EXPECT_TRUE(a.silence.delayed(a.now + of_us(999), sent));
+  EXPECT_FALSE(a.silence.delayed(a.now + of_us(1000), sent));
 }
 
 // Bursts of a link at 100 Mb/s take 5 ms each.
 TEST(PeerSilence, answers_of_a_slow_link_are_not_delayed_by_a_host) {
   Answers a;
-  a.come(40, us(5000));
-  EXPECT_FALSE(a.delayed(us(20000)));
+  a.come(40, of_us(5000));
+  EXPECT_FALSE(a.delayed(of_us(20000)));
 }
 
 TEST(PeerSilence, the_first_answer_was_not_delayed) {
   Answers a;
-  a.come(1, us(20));
-  EXPECT_FALSE(a.delayed(us(500)));
+  a.come(1, of_us(20));
+  EXPECT_FALSE(a.delayed(of_us(500)));
 }
 
 }  // namespace
