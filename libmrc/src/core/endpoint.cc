@@ -218,7 +218,7 @@ void Endpoint::on_packet_too_long(Instant now, PlaneId plane, const IpAddress& t
 
 void Endpoint::on_pipe_ended(uint32_t pipe) {
   const Checked checked(parts_.get());
-  parts_->peers.for_each([pipe](Peer* p) { std::replace(p->pipes.begin(), p->pipes.end(), pipe, 0u); });
+  parts_->peers.for_each([pipe](Peer* p) { std::replace(p->origin.pipes.begin(), p->origin.pipes.end(), pipe, 0u); });
 }
 
 void Endpoint::set_ev_denied(Instant now, PeerId id, EvIndex ev_index, bool denied) {

@@ -144,11 +144,11 @@ void PathProber::on_response(Instant now, const wire::Flow& flow, const wire::Pa
   const bool reflected = from != nullptr && p.eeth.tx_timestamp == it->timestamp;
   if (from == nullptr || !from->description.planes.has(it->plane) ||
       from->description.planes[it->plane].addr != flow.src ||
-      (!reflected && (from->reflects || p.eeth.tx_timestamp != 0))) {
+      (!reflected && (from->origin.reflects || p.eeth.tx_timestamp != 0))) {
     ++engine_.counters.drop_stale;
     return;
   }
-  if (reflected && it->timestamp != 0) from->reflects = true;
+  if (reflected && it->timestamp != 0) from->origin.reflects = true;
   const Outstanding o = *it;
   *it = ops_.back();
   ops_.pop_back();
