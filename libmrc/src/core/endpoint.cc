@@ -234,7 +234,7 @@ void Endpoint::on_path_failed(Instant now, const PathReport& path) {
   parts_->peers.find_at(path.addr, [&](Peer& p) {
     const PerPlane<PlaneAddress>& planes = p.description.planes;
     if (!p.answers() || !planes.has(path.plane) || planes[path.plane].addr != path.addr) return false;
-    for (const EvIndex ev : parts_->engine.ev_names.indices_of(path.ev))
+    for (const EvIndex ev : parts_->engine.evs.names.indices_of(path.ev))
       if (p.paths.plane_of(ev) == path.plane) p.paths.on_failed_elsewhere(now, ev);
     p.rearm(&parts_->engine.timers);
     return false;  // and every other peer there

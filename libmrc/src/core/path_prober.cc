@@ -101,8 +101,8 @@ std::optional<EvIndex> PathProber::draw_ev_of_plane(PlaneId plane) {
 // Where EVs name their links the answer crosses those that the request has crossed, so that one probe tests one link:
 // over any other, a dead one would count against those that work. [MRC-EVS-15]
 std::optional<EvIndex> PathProber::answer_ev(PlaneId plane, uint32_t asked) {
-  if (engine_.ev_links.count() != 0)
-    for (const EvIndex ev : engine_.ev_names.indices_of(asked))
+  if (engine_.evs.links.count() != 0)
+    for (const EvIndex ev : engine_.evs.names.indices_of(asked))
       if (engine_.config.evs[ev].plane == plane) return ev;
   return draw_ev_of_plane(plane);
 }

@@ -48,7 +48,7 @@ struct Peer {
       : id(peer_id),
         interned(d),
         description(d),
-        paths(engine->config, engine->ev_names, engine->ev_links, d, &engine->counters, engine->trace.sink(),
+        paths(engine->config, engine->evs.names, engine->evs.links, d, &engine->counters, engine->trace.sink(),
               &engine->rng),
         meter(engine->config.congestion.line_rate_bps, engine->config.congestion.base_rtt),
         mtu{{std::min<size_t>(engine->config.planes.size(), 32), engine->config.ev_probe_interval}} {
