@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 
+from declarations import code_of, counterpart, declarations, has_behaviour, members
+
 # A layer may include itself and what stands after it.
 LAYERS = {
     "base": (),
@@ -192,50 +194,23 @@ def check_functions(_path, lines):
             begin = None
 
 
-# Structs are exempt: configuration, attributes, counters, statuses and the parts from which an endpoint is put together are lists
-# of values without behaviour, as long as what they describe.
-CLASS = re.compile(r"\bclass\s+(?:\w+\([^)]*\)\s+)?(\w+(?:::\w+)*)(?:\s+final)?(?:\s*:[^{};()]*)?\s*\{")
-BRACES = re.compile(r"(\)|\bconst|\boverride|\bnoexcept)?(\s*)\{[^{}]*\}")
-MEMBER = re.compile(r"\b[a-z]\w*_(?=\s*(?:=|,|\[|$))")
-ANNOTATION = re.compile(r"\bABSL_\w+\((?:[^()]|\([^()]*\))*\)|\bABSL_\w+")
-
-
-def body_at(text, begin):
-    """What is between the brace at `begin` and its counterpart."""
-    depth = 0
-    for at in range(begin, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
-        if depth == 0:
-            return text[begin + 1:at]
-    return text[begin + 1:]
-
-
-def data_members(body):
-    """Names of the data members of a class: names that end in an underscore, in declarations that are no functions."""
-    body = re.sub(r"^\s*(public|protected|private):", ";", ANNOTATION.sub("", body), flags=re.M)
-    inner = None
-    while inner != body:  # bodies of functions and nested types end a declaration, initialisers are a part of one
-        inner, body = body, BRACES.sub(lambda found: ";" if found.group(1) else "", body)
-    members = []
-    for declaration in body.split(";"):
-        if re.search(r"\)\s*:[^:]", declaration) or re.match(r"\s*(?:using|friend|static_assert)\b", declaration):
-            continue
-        members += MEMBER.findall(declaration.split("=")[0] if "," not in declaration else declaration)
-    return members
-
-
+# Structs that none of their functions changes are exempt: configuration, attributes, counters and statuses are lists of values, as
+# long as what they describe.
+TYPE = re.compile(r"(?<!enum )\b(class|struct)\s+(?:\w+\([^)]*\)\s+)?(\w+(?:::\w+)*)(?:\s+final)?(?:\s*:[^{};()]*)?\s*\{")
 SMALL_CLASSES = ("libmrc/src/", "nccl-plugin/", "sim/", "tools/", "verbs-shim/")
 
 
 def check_members(path, lines):
     if not path.startswith(SMALL_CLASSES):
         return
-    text = "\n".join(lines)
-    for found in CLASS.finditer(text):
-        members = data_members(body_at(text, found.end() - 1))
-        if len(members) > MAX_MEMBERS:
+    text = code_of(lines)
+    for found in TYPE.finditer(text):
+        word, name = found.groups()
+        body = list(declarations(text, found.end(), counterpart(text, found.end() - 1)))
+        count = len(members(body))
+        if count > MAX_MEMBERS and (word == "class" or has_behaviour(name.split("::")[-1], body)):
             yield text.count("\n", 0, found.start()) + 1, (
-                f"class {found.group(1)} has {len(members)} data members, at most {MAX_MEMBERS}: split it by concern")
+                f"{word} {name} has {count} data members, at most {MAX_MEMBERS}: split it by concern")
 
 
 # Descriptors close themselves (libmrc/environment/fd.h), so that no return and no exception leaks one.
@@ -333,6 +308,10 @@ def self_test():
                                   [f"  std::map<int, std::pair<int, int>> m{i}_{{1, {{2}}}};" for i in range(MAX_MEMBERS - 1)] + ["};"],
         "verbs-shim/objects/wide.h": ["class Wide {", "  Mutex m_;"] + [f"  int m{i}_ ABSL_GUARDED_BY(m_) = 0;" for i in range(MAX_MEMBERS)] + ["};"],
         "nccl-plugin/src/wide.cc": ["class Outer::Wide : public Base {"] + [f"  int m{i}_ = 0;" for i in range(MAX_MEMBERS + 1)] + ["};"],
+        "verbs-shim/objects/open.h": ["class Open {", " public:", "  std::function<void(int)> done;", "  int (*f)(int);", " private:"] +
+                                     [f"  int m{i}_ = 0;" for i in range(MAX_MEMBERS - 1)] + ["};"],
+        "libmrc/src/core/busy.h": ["#pragma once", "struct Busy {", "  Busy() : m0{1} {}", "  void f(int x) {", "    if (x > 0) m0 = x;", "  }"] +
+                                  [f"  int m{i} = 0;" for i in range(MAX_MEMBERS - 1)] + ["  struct {", "    int a, b;", "  } pair, last;", "};"],
         "tools/mrcd/close.cc": ["close(fd);", "::close(x_);", "if (fd_ >= 0) close(fd_);", "link.close();", "void close(int fd);", "Devices::close(d);",
                                 "  close(home);", "close(c.fd);", "return static_cast<bool>(fd_.get());", "if (!fd.get()) f();"],
         "tools/mrcd/one_way.cc": ["int64_t last = INT64_MIN / 4;", "bool open(std::string* error);", "std::string* const why = &text;"],
@@ -340,7 +319,8 @@ def self_test():
         "cmake/a.cmake": ["set(x 1)"],
     }
     expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
-                "tools/mrc-perf/c.cc": 1, "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1, "tools/mrcd/close.cc": 7,
+                "tools/mrc-perf/c.cc": 1, "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
+                "verbs-shim/objects/open.h": 1, "libmrc/src/core/busy.h": 1, "tools/mrcd/close.cc": 7,
                 "tools/mrcd/one_way.cc": 3,
                 "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
     good = {
@@ -355,6 +335,11 @@ def self_test():
         "verbs-shim/objects/narrow.h": ["class Narrow {", "  void f() ABSL_EXCLUSIVE_LOCKS_REQUIRED(m_, x_->lock()) ABSL_LOCKS_EXCLUDED(n_);",
                                         "  virtual int g(int a) ABSL_LOCKS_EXCLUDED(m_) = 0;", "  Mutex m_, n_;"] +
                                        [f"  int m{i}_ ABSL_GUARDED_BY(m_) = 0;" for i in range(MAX_MEMBERS - 2)] + ["};"],
+        "libmrc/src/core/list.h": ["#pragma once", "struct List {", "  explicit List(int x) : m0(x) {}", "  bool f() const { return m0 > 0; }",
+                                   "  static constexpr int kA = 1, kB = 2;", "  bool operator==(const List& other) const = default;"] +
+                                  [f"  int m{i} = 0;" for i in range(MAX_MEMBERS + 1)] + ["};"],
+        "libmrc/src/core/busy.h": ["#pragma once", "struct Busy {", "  void f() { m0 = 1; }", "  static constexpr int kA = 1;", "  enum class E { kOne, kTwo };",
+                                   "  using T = int;"] + [f"  int m{i} = 0;" for i in range(MAX_MEMBERS)] + ["};"],
         "libmrc/src/core/config.h": ["#pragma once", "struct Config {"] + [f"  int m{i}_ = 0;" for i in range(MAX_MEMBERS + 1)] + ["};"],
     }
     for path, lines in bad.items():
