@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-from declarations import code_of, counterpart, declarations, has_behaviour, members
+from declarations import code_of, counterpart, declarations, functions, has_behaviour, members
 
 # A layer may include itself and what stands after it.
 LAYERS = {
@@ -179,19 +179,12 @@ def check_length(path, lines):
         yield len(lines), f"{len(lines)} lines, at most {MAX_LINES}: split it by concern"
 
 
-# The layout is that of clang-format: a function outside of a class begins without indentation and ends with a lone brace.
-NO_FUNCTION = re.compile(r"\s*(namespace|class|struct|enum|union|extern|using|#|\})")
-
-
 def check_functions(_path, lines):
-    begin = None
-    for number, line in enumerate(lines, 1):
-        if begin is None and re.match(r"\S.*\(|    \S.*\) (?:const )?\{$", line) and line.endswith("{") and not NO_FUNCTION.match(line):
-            begin = number
-        elif line.startswith("}") and begin is not None:
-            if line == "}" and number - begin + 1 > MAX_FUNCTION:
-                yield begin, f"a function of {number - begin + 1} lines, at most {MAX_FUNCTION}: split it by step"
-            begin = None
+    text = code_of(lines)
+    for found in functions(text):
+        first, last = (text.count("\n", 0, at) + 1 for at in (found.begin, found.end))
+        if last - first + 1 > MAX_FUNCTION:
+            yield first, f"a function of {last - first + 1} lines, at most {MAX_FUNCTION}: split it by step"
 
 
 # Structs that none of their functions changes are exempt: configuration, attributes, counters and statuses are lists of values, as
@@ -303,6 +296,10 @@ def self_test():
         "verbs-shim/objects/a.h": ["std::mutex m;", "std::lock_guard lock(m);", "std::condition_variable_any c;", "// std::mutex"],
         "libmrc/src/core/c.cc": ["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 1) + ["}"],
         "tools/mrc-perf/c.cc": ["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 1) + ["}"],
+        "tools/mrc-perf/wrapped.cc": ["namespace {", "std::vector<int> f(const std::string& text, int x,", "                   int y) {"] +
+                                     ["  g();"] * (MAX_FUNCTION - 2) + ["}", "}"],
+        "libmrc/src/core/inside.h": ["#pragma once", "class Inside : public Base {", " public:", "  explicit Inside(int x) : a_{x} {}", "  bool f() const override {"] +
+                                    ["    g();"] * (MAX_FUNCTION - 1) + ["  }", "  int a_;", "};"],
         "libmrc/src/core/wide.h": ["#pragma once", "class Wide final : public Base<int> {", " public:", "  explicit Wide(int x) : a_(x), b_{x} {}",
                                    "  int f() const { return a_; }", " private:", "  int a_, b_ = 0;"] +
                                   [f"  std::map<int, std::pair<int, int>> m{i}_{{1, {{2}}}};" for i in range(MAX_MEMBERS - 1)] + ["};"],
@@ -319,7 +316,7 @@ def self_test():
         "cmake/a.cmake": ["set(x 1)"],
     }
     expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
-                "tools/mrc-perf/c.cc": 1, "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
+                "tools/mrc-perf/c.cc": 1, "tools/mrc-perf/wrapped.cc": 1, "libmrc/src/core/inside.h": 1, "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
                 "verbs-shim/objects/open.h": 1, "libmrc/src/core/busy.h": 1, "tools/mrcd/close.cc": 7,
                 "tools/mrcd/one_way.cc": 3,
                 "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
@@ -328,6 +325,9 @@ def self_test():
         "tools/mrc-perf/a.cc": ['#include "options.h"', "void line(std::string* text);", "int64_t least = INT64_MIN;"],
         "libmrc/src/api/short.cc": ["int z;"] * MAX_LINES,
         "libmrc/src/core/d.cc": ["struct A {", "};"] + (["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 2) + ["}"]) * 2,
+        "libmrc/src/core/e.cc": ["const int kTable[] = {"] + ["    1,"] * MAX_FUNCTION + ["};", "#define F(x) \\", "  void f(int x) {"] +
+                                ["class A {", "  enum class E {"] + ["    kOne,"] * MAX_FUNCTION + ["  };", "  void f(int x,", "         int y) {"] +
+                                ["    g();"] * (MAX_FUNCTION - 3) + ["  }", "  std::function<void(int)> g = [](int) {"] + ["    h();"] * MAX_FUNCTION + ["  };", "};"],
         NS3_SOURCE: ["#include <ns3/simulator.h>"],
         "libmrc/src/core/narrow.h": ["#pragma once", "class Narrow {", "  Narrow(int x) : a_(x), b_{x} {}", "  void f(int x_, int y_) { a_ = x_; }",
                                      "  struct Config {", "    int c_ = 0, d_ = 0;", "  };", "  using T = int;", "  int a_, b_ = 0;"] +
