@@ -216,10 +216,8 @@ CLOSES = {
     "nccl-plugin/src/device.cc": "a function of its own",
     "tools/mrcd/state_file.cc": "the error of close counts",
     "tools/dev/socket-limit/sockets.cc": "stands alone, as a program that knows nothing of MRC",
-    "verbs-shim/interpose/paths.cc": "a descriptor that the application gets if all goes well",
     "verbs-shim/interpose/folders.cc": "a folder as fdopendir would have it",
     "verbs-shim/objects/context.cc": "cmd_fd, a member of libibverbs",
-    "verbs-shim/rdma_cm/": "descriptors that the application has as well, and may close",
 }
 
 
