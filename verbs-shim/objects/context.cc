@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "invariant.h"
 #include "objects/base_qp.h"
 #include "objects/device.h"
 #include "objects/unknown_ops.h"
@@ -167,6 +168,7 @@ uint32_t Context::add(BaseQp* qp, uint32_t completions) {
     return UINT32_MAX;
   }
   qps_.set(id, qp);
+  check();
   return id;
 }
 
@@ -177,6 +179,16 @@ int Context::reserve(uint32_t completions) {
 void Context::remove(uint32_t id, uint32_t completions) {
   unreserve(completions);
   deferred_.remove(qps_.remove(id));
+  check();
+}
+
+// Queue pairs are among the objects that must end before the context, and no timer ends that had not begun.
+void Context::check() const {
+  if constexpr (!kCheckInvariants) return;
+  room_.check();
+  const int children = children_.load(), timers = timers_.load();
+  MRC_INVARIANT(children >= 0 && static_cast<size_t>(children) >= qps_.count());
+  MRC_INVARIANT(timers >= 0);
 }
 
 void Context::add_number(uint32_t qpn, BaseQp* qp) {

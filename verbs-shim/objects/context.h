@@ -127,6 +127,7 @@ class Context {
   void on_port_event();
   void on_qp_event(uint32_t qpn, ibv_event_type type) ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void fill_handle(ibv_device* device);
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
 
   const ForkGeneration fork_generation_;
   SoftDevice device_;

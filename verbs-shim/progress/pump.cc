@@ -93,6 +93,7 @@ bool Context::pump(bool wait) {
     const uint64_t at = now();
     qps_.for_each([at](BaseQp* qp) { qp->tick(at); });
   }
+  check();
   return any;
 }
 
