@@ -231,9 +231,24 @@ def check_close(path, lines):
             yield number, "-1 counts as true, and 0 as false: ask the Fd itself"
 
 
-# One way for each: a time before all others, and the reason of a failure.
+# A device's time is that of its clock (libmrc/src/device/clock.h), which a test replaces. Only threads that wait in the kernel read
+# the host's, because their time cannot be another one.
+HOST_TIME = re.compile(r"\bclock_now\s*\(")
+WAITERS = tuple(f"libmrc/src/device/{name}" for name in ("clock.h", "helper.cc", "stand_in.cc", "daemon_link.cc"))
+
+
+def check_clock(path, lines):
+    if not path.startswith("libmrc/src/device/") or path in WAITERS:
+        return
+    for number, line in enumerate(lines, 1):
+        if HOST_TIME.search(line):
+            yield number, "the time of a device is that of its clock (clock.h): only threads that wait in the kernel read the host's"
+
+
+# One way for each: a time before all others, the reason of a failure, and the object to which a part returns what it took.
 LONG_AGO = re.compile(r"\bINT64_MIN\s*/|numeric_limits<int64_t>::(?:min|lowest)\(\)\s*/")
 ERROR_OUT = re.compile(r"\bstd::string\s*\*\s*(?:const\s+)?(?:error|err|why|reason)\b")
+COOKIE = re.compile(r"\bvoid\s*\*\s*(?:const\s+)?\w*cookie\w*\b")
 ONE_WAY = {
     "libmrc/src/base/time.h": "kLongAgo itself",
     "libmrc/src/datapath/dpdk/": "the entry of a module that may be of another version",
@@ -248,6 +263,8 @@ def check_one_way(path, lines):
             yield number, "a time before all others is kLongAgo (base/time.h)"
         if ERROR_OUT.search(line):
             yield number, "the reason of a failure is returned: Result or Status (result.h)"
+        if COOKIE.search(line):
+            yield number, "a pointer of no type: name the type, as completions go to a core::QpSink"
 
 
 def check_unfinished(_path, lines):
@@ -275,7 +292,7 @@ def complaints(path, lines):
     found = list(check_place(path, lines))
     if path.endswith((".h", ".cc", ".c")):
         for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks, check_length,
-                     check_functions, check_members, check_close, check_one_way, check_pragma):
+                     check_functions, check_members, check_close, check_clock, check_one_way, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/facts/style/"):
         found += check_unfinished(path, lines)
@@ -309,18 +326,24 @@ def self_test():
                                   [f"  int m{i} = 0;" for i in range(MAX_MEMBERS - 1)] + ["  struct {", "    int a, b;", "  } pair, last;", "};"],
         "tools/mrcd/close.cc": ["close(fd);", "::close(x_);", "if (fd_ >= 0) close(fd_);", "link.close();", "void close(int fd);", "Devices::close(d);",
                                 "  close(home);", "close(c.fd);", "return static_cast<bool>(fd_.get());", "if (!fd.get()) f();"],
-        "tools/mrcd/one_way.cc": ["int64_t last = INT64_MIN / 4;", "bool open(std::string* error);", "std::string* const why = &text;"],
+        "tools/mrcd/one_way.cc": ["int64_t last = INT64_MIN / 4;", "bool open(std::string* error);", "std::string* const why = &text;",
+                                  "void* cookie = nullptr;", "void f(void *const cookie);"],
+        "libmrc/src/device/time.cc": ["const Instant now = clock_now();", "until = mrc::device::clock_now() + max;"],
         "README.md": ["see /work" + "/main"],
         "cmake/a.cmake": ["set(x 1)"],
     }
     expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
-                "tools/mrc-perf/c.cc": 1, "tools/mrc-perf/wrapped.cc": 1, "libmrc/src/core/inside.h": 1, "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
+                "tools/mrc-perf/c.cc": 1, "tools/mrc-perf/wrapped.cc": 1, "libmrc/src/core/inside.h": 1,
+                "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
                 "verbs-shim/objects/open.h": 1, "libmrc/src/core/busy.h": 1, "tools/mrcd/close.cc": 7,
-                "tools/mrcd/one_way.cc": 3,
+                "tools/mrcd/one_way.cc": 5, "libmrc/src/device/time.cc": 2,
                 "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
-        "tools/mrc-perf/a.cc": ['#include "options.h"', "void line(std::string* text);", "int64_t least = INT64_MIN;"],
+        "tools/mrc-perf/a.cc": ['#include "options.h"', "void line(std::string* text);", "int64_t least = INT64_MIN;",
+                                 "uint64_t cookie = 0; void* memory;"],
+        "libmrc/src/device/helper.cc": ["const Instant now = clock_now();"],
+        "libmrc/src/device/now.cc": ["const Instant now = clock_.now();"],
         "libmrc/src/api/short.cc": ["int z;"] * MAX_LINES,
         "libmrc/src/core/d.cc": ["struct A {", "};"] + (["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 2) + ["}"]) * 2,
         "libmrc/src/core/e.cc": ["const int kTable[] = {"] + ["    1,"] * MAX_FUNCTION + ["};", "#define F(x) \\", "  void f(int x) {"] +
