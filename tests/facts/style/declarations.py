@@ -116,5 +116,5 @@ def members(body):
 
 def has_behaviour(name, body):
     """Whether a function of the type changes it."""
-    unchanging = re.compile(rf"\)\s*const\b|\b(?:static|friend|operator)\b|=\s*(?:default|delete)\s*$|(?:(?:explicit|constexpr)\s+)*~?{name}\s*\(")
+    unchanging = re.compile(rf"\)\s*const\b|\b(?:static|friend|operator)\b|=\s*(?:default|delete)\s*$|(?<!\w){name}\s*\(")
     return any(found.kind == "function" and not unchanging.search(found.head) for found in body)
