@@ -9,6 +9,40 @@ namespace {
 
 constexpr int64_t kMaxMessage = 1000000000;
 
+// The NICs that take part; their number. A flow and a trace name theirs themselves.
+size_t read_ranks(MapReader* m, const FabricSpec& fabric, WorkloadSpec* w) {
+  size_t ranks = fabric.nics();
+  if (w->kind == WorkloadKind::kFlow || w->kind == WorkloadKind::kTrace) return ranks;
+  w->nics = read_indices(m, "nics", fabric.nics());
+  m->flag("shuffle", &w->shuffle);
+  std::vector<uint32_t> sorted = w->nics;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) m->bad("nics", "each NIC once");
+  if (!w->nics.empty()) ranks = w->nics.size();
+  if (ranks < 2) m->bad("nics", "at least two NICs");
+  return ranks;
+}
+
+// Which of them sends to which.
+void read_ends(MapReader* m, const FabricSpec& fabric, size_t ranks, WorkloadSpec* w) {
+  if (w->kind == WorkloadKind::kFlow) {
+    m->integer("src", &w->src, 0, fabric.nics() - 1);
+    m->integer("dst", &w->dst, 0, fabric.nics() - 1);
+    m->flag("both_ways", &w->both_ways);
+    if (w->src == w->dst || w->dst >= fabric.nics()) m->bad("dst", "another NIC than src");
+  }
+  // A shift by all ranks would send to oneself.
+  if (w->kind == WorkloadKind::kPermutation || w->kind == WorkloadKind::kSendRecv)
+    m->integer("shift", &w->shift, 0, static_cast<int64_t>(ranks) - 1);
+  if (w->kind == WorkloadKind::kIncast) {
+    m->integer("dst", &w->dst, 0, fabric.nics() - 1);
+    const bool among = w->nics.empty() || std::find(w->nics.begin(), w->nics.end(), w->dst) != w->nics.end();
+    const size_t others = ranks - (among ? 1 : 0);
+    w->senders = static_cast<uint32_t>(std::min<size_t>(w->senders, others));
+    m->integer("senders", &w->senders, 1, static_cast<int64_t>(others));
+  }
+}
+
 }  // namespace
 
 WorkloadSpec read_workload(const YAML::Node& node, const Source& source, const FabricSpec& fabric,
@@ -25,16 +59,7 @@ WorkloadSpec read_workload(const YAML::Node& node, const Source& source, const F
   m.time("connect", &w.connect, 0, w.start);
 
   using K = WorkloadKind;
-  size_t ranks = fabric.nics();
-  if (w.kind != K::kFlow && w.kind != K::kTrace) {  // those name their NICs themselves
-    w.nics = read_indices(&m, "nics", fabric.nics());
-    m.flag("shuffle", &w.shuffle);
-    std::vector<uint32_t> sorted = w.nics;
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) m.bad("nics", "each NIC once");
-    if (!w.nics.empty()) ranks = w.nics.size();
-    if (ranks < 2) m.bad("nics", "at least two NICs");
-  }
+  const size_t ranks = read_ranks(&m, fabric, &w);
   if (w.kind != K::kTrace) {
     // A collective's `bytes` are its buffer; only what becomes one message is limited.
     int64_t bytes = static_cast<int64_t>(w.bytes);
@@ -47,22 +72,7 @@ WorkloadSpec read_workload(const YAML::Node& node, const Source& source, const F
     m.time("until", &w.until, 1, 3600 * kPsPerSecond);
     m.integer("depth", &w.depth, 1, 64);
   }
-  if (w.kind == K::kFlow) {
-    m.integer("src", &w.src, 0, fabric.nics() - 1);
-    m.integer("dst", &w.dst, 0, fabric.nics() - 1);
-    m.flag("both_ways", &w.both_ways);
-    if (w.src == w.dst || w.dst >= fabric.nics()) m.bad("dst", "another NIC than src");
-  }
-  // A shift by all ranks would send to oneself.
-  if (w.kind == K::kPermutation || w.kind == K::kSendRecv)
-    m.integer("shift", &w.shift, 0, static_cast<int64_t>(ranks) - 1);
-  if (w.kind == K::kIncast) {
-    m.integer("dst", &w.dst, 0, fabric.nics() - 1);
-    const bool among = w.nics.empty() || std::find(w.nics.begin(), w.nics.end(), w.dst) != w.nics.end();
-    const size_t others = ranks - (among ? 1 : 0);
-    w.senders = static_cast<uint32_t>(std::min<size_t>(w.senders, others));
-    m.integer("senders", &w.senders, 1, static_cast<int64_t>(others));
-  }
+  read_ends(&m, fabric, ranks, &w);
   if (ring || w.kind == K::kAllToAll || w.kind == K::kTreeAllReduce || w.kind == K::kSendRecv)
     m.integer("rounds", &w.rounds, 1, 100000);
   if (w.kind == K::kRandom) {

@@ -36,6 +36,75 @@ struct Seen {
   std::vector<uint8_t> bytes;
 };
 
+void put_payload(const std::vector<uint8_t>& payload, wire::Packet* p) {
+  p->payload = payload.data();
+  p->payload_len = static_cast<uint32_t>(payload.size());
+  p->bth.pad = wire::pad_for(p->payload_len);
+}
+
+// Fields behind the BTH. `other` is a PSN near that of the packet; `payload` holds the packet's until it is encoded.
+void compose_sack(Input& in, Psn other, wire::Packet* p) {
+  p->sack = {};
+  p->sack.seth.cack_psn = other;
+  p->sack.seth.ack_psn_offset = static_cast<int16_t>(in.below(2) ? static_cast<int8_t>(in.u8()) : in.u16());
+  p->sack.seth.pr = in.below(3) == 0;
+  p->sack.seth.probe_id = in.u8();
+  p->sack.seth.m = static_cast<wire::PathVerdict>(in.below(4));
+  p->sack.seth.entropy = 49152u + in.u8() % 16;
+  p->sack.seth.mpr = in.u8();
+  p->sack.seth.sack_offset = static_cast<int16_t>(in.below(2) ? static_cast<int8_t>(in.u8()) : in.u16());
+  p->sack.seth.sack_bitmap = static_cast<uint64_t>(in.u32()) << 32 | in.u32();
+  p->sack.cc.tx_timestamp = in.u16();
+  p->sack.cc.ooo_count = in.u16() & 0x7FFF;
+  p->sack.cc.rcvd_bytes = in.u32() & 0xFFFFFF;
+  p->sack.cc.rcv_cwnd_pen = in.u8() & 0x7F;
+  p->sack.cc.restore_cwnd = in.below(2);
+}
+
+void compose_nack(Input& in, Psn other, wire::Packet* p) {
+  p->neth = {};
+  p->neth.reason = static_cast<wire::NackReason>(in.u8());
+  p->neth.nack_psn = other;
+  p->neth.entropy = in.u32();
+  p->neth.tx_timestamp = in.u16();
+}
+
+void compose_datagram(Input& in, wire::Packet* p, std::vector<uint8_t>* payload) {
+  p->ud = {};
+  if (in.below(8) != 0) p->bth.dqp = kDatagramQpn;
+  p->bth.solicited = in.below(2);
+  p->ud.deth.qkey = in.below(8) == 0 ? in.u32() : kQkey;
+  p->ud.deth.src_qpn = Qpn(in.u16());
+  *payload = in.bytes(in.below(2) ? in.below(1100) : in.below(300));
+  put_payload(*payload, p);
+}
+
+void compose_plane(Input& in, wire::Packet* p, std::vector<uint8_t>* payload) {
+  p->plth = {};
+  p->bth.dqp = wire::kEndpointQpn;
+  p->plth.version = in.below(8) == 0 ? in.u8() : wire::Plth::kVersion;
+  p->plth.plane = in.below(8) == 0 ? in.u8() : static_cast<uint8_t>(in.below(5));
+  p->plth.planes = static_cast<uint8_t>(in.below(6));
+  p->plth.slot = in.below(8) == 0 ? in.u8() : 0;
+  p->plth.nonce = in.u8();
+  for (uint8_t& b : p->plth.addr.bytes) b = in.u8();
+  p->plth.port = in.u16();
+  p->plth.ready = in.below(2) != 0;
+  if (in.below(2) != 0) {
+    wire::Spth spth;
+    spth.total = in.below(2) ? in.u8() : in.u16();
+    spth.first = in.below(4) == 0 ? in.u16() : 0;
+    spth.set = in.below(2);
+    for (uint32_t i = 0; i < wire::Spth::kPorts; ++i)
+      spth.ports[i] = in.below(16) == 0 ? in.u16() : static_cast<uint16_t>(49152 + i);
+    payload->resize(wire::Spth::kSize);
+    spth.encode(std::span(*payload).first<wire::Spth::kSize>());
+    p->plth.ports = true;
+    p->payload = payload->data();
+    p->payload_len = wire::Spth::kSize;
+  }
+}
+
 class World {
  public:
   World(uint8_t shape, uint8_t options) : fabric_(config(shape)), now_(fabric_.now()) {
@@ -169,6 +238,22 @@ class World {
 
   const Seen* pick(Input& in) { return genuine_.empty() ? nullptr : &genuine_[in.u8() % genuine_.size()]; }
 
+  void compose_request(Input& in, wire::Packet* p, std::vector<uint8_t>* payload) const {
+    p->meth.msn = in.u16();
+    p->meth.rqmsn = in.u8();
+    p->tseth.tx_timestamp = in.u16();
+    *payload = in.bytes(in.below(2) ? attr_.path_mtu : in.below(300));
+    put_payload(*payload, p);
+    const bool only = p->bth.opcode == wire::Opcode::kWriteOnly || p->bth.opcode == wire::Opcode::kWriteOnlyImm;
+    p->req.reth.dmalen = in.below(8) == 0 ? in.u32() : only ? p->payload_len : p->payload_len + 1 + in.u16();
+    const uint64_t start = in.below(6) == 0 ? reinterpret_cast<uint64_t>(locked_[victim_].data()) : address(victim_);
+    p->req.reth.va = start + static_cast<uint64_t>(static_cast<int64_t>(static_cast<int16_t>(in.u16()) / 2));
+    if (in.below(16) == 0) p->req.reth.va = UINT64_MAX - in.u8();
+    p->req.reth.rkey =
+        in.below(6) == 0 ? locked_key_[victim_] : Key(key_[victim_].value() + (in.below(16) == 0 ? in.u16() : 0u));
+    p->req.imm.data = in.u8();
+  }
+
   // A packet with chosen fields, from the peer of a chosen node.
   std::vector<uint8_t> composed(Input& in) {
     victim_ = static_cast<int>(in.below(2));
@@ -192,40 +277,14 @@ class World {
         p.aeth.msn = in.u8();
         break;
       case wire::Opcode::kSack:
-        p.sack = {};
-        p.sack.seth.cack_psn = other;
-        p.sack.seth.ack_psn_offset = static_cast<int16_t>(in.below(2) ? static_cast<int8_t>(in.u8()) : in.u16());
-        p.sack.seth.pr = in.below(3) == 0;
-        p.sack.seth.probe_id = in.u8();
-        p.sack.seth.m = static_cast<wire::PathVerdict>(in.below(4));
-        p.sack.seth.entropy = 49152u + in.u8() % 16;
-        p.sack.seth.mpr = in.u8();
-        p.sack.seth.sack_offset = static_cast<int16_t>(in.below(2) ? static_cast<int8_t>(in.u8()) : in.u16());
-        p.sack.seth.sack_bitmap = static_cast<uint64_t>(in.u32()) << 32 | in.u32();
-        p.sack.cc.tx_timestamp = in.u16();
-        p.sack.cc.ooo_count = in.u16() & 0x7FFF;
-        p.sack.cc.rcvd_bytes = in.u32() & 0xFFFFFF;
-        p.sack.cc.rcv_cwnd_pen = in.u8() & 0x7F;
-        p.sack.cc.restore_cwnd = in.below(2);
+        compose_sack(in, other, &p);
         break;
       case wire::Opcode::kNack:
-        p.neth = {};
-        p.neth.reason = static_cast<wire::NackReason>(in.u8());
-        p.neth.nack_psn = other;
-        p.neth.entropy = in.u32();
-        p.neth.tx_timestamp = in.u16();
+        compose_nack(in, other, &p);
         break;
       case wire::Opcode::kDatagram:
       case wire::Opcode::kDatagramImm:
-        p.ud = {};
-        if (in.below(8) != 0) p.bth.dqp = kDatagramQpn;
-        p.bth.solicited = in.below(2);
-        p.ud.deth.qkey = in.below(8) == 0 ? in.u32() : kQkey;
-        p.ud.deth.src_qpn = Qpn(in.u16());
-        payload = in.bytes(in.below(2) ? in.below(1100) : in.below(300));
-        p.payload = payload.data();
-        p.payload_len = static_cast<uint32_t>(payload.size());
-        p.bth.pad = wire::pad_for(p.payload_len);
+        compose_datagram(in, &p, &payload);
         break;
       case wire::Opcode::kProbe:
         p.peth = {};
@@ -246,49 +305,11 @@ class World {
         break;
       case wire::Opcode::kPlaneRequest:
       case wire::Opcode::kPlaneResponse:
-        p.plth = {};
-        p.bth.dqp = wire::kEndpointQpn;
-        p.plth.version = in.below(8) == 0 ? in.u8() : wire::Plth::kVersion;
-        p.plth.plane = in.below(8) == 0 ? in.u8() : static_cast<uint8_t>(in.below(5));
-        p.plth.planes = static_cast<uint8_t>(in.below(6));
-        p.plth.slot = in.below(8) == 0 ? in.u8() : 0;
-        p.plth.nonce = in.u8();
-        for (uint8_t& b : p.plth.addr.bytes) b = in.u8();
-        p.plth.port = in.u16();
-        p.plth.ready = in.below(2) != 0;
-        if (in.below(2) != 0) {
-          wire::Spth spth;
-          spth.total = in.below(2) ? in.u8() : in.u16();
-          spth.first = in.below(4) == 0 ? in.u16() : 0;
-          spth.set = in.below(2);
-          for (uint32_t i = 0; i < wire::Spth::kPorts; ++i)
-            spth.ports[i] = in.below(16) == 0 ? in.u16() : static_cast<uint16_t>(49152 + i);
-          payload.resize(wire::Spth::kSize);
-          spth.encode(std::span(payload).first<wire::Spth::kSize>());
-          p.plth.ports = true;
-          p.payload = payload.data();
-          p.payload_len = wire::Spth::kSize;
-        }
+        compose_plane(in, &p, &payload);
         break;
-      default: {
-        p.meth.msn = in.u16();
-        p.meth.rqmsn = in.u8();
-        p.tseth.tx_timestamp = in.u16();
-        payload = in.bytes(in.below(2) ? attr_.path_mtu : in.below(300));
-        p.payload = payload.data();
-        p.payload_len = static_cast<uint32_t>(payload.size());
-        p.bth.pad = wire::pad_for(p.payload_len);
-        const bool only = p.bth.opcode == wire::Opcode::kWriteOnly || p.bth.opcode == wire::Opcode::kWriteOnlyImm;
-        p.req.reth.dmalen = in.below(8) == 0 ? in.u32() : only ? p.payload_len : p.payload_len + 1 + in.u16();
-        const uint64_t start =
-            in.below(6) == 0 ? reinterpret_cast<uint64_t>(locked_[victim_].data()) : address(victim_);
-        p.req.reth.va = start + static_cast<uint64_t>(static_cast<int64_t>(static_cast<int16_t>(in.u16()) / 2));
-        if (in.below(16) == 0) p.req.reth.va = UINT64_MAX - in.u8();
-        p.req.reth.rkey =
-            in.below(6) == 0 ? locked_key_[victim_] : Key(key_[victim_].value() + (in.below(16) == 0 ? in.u16() : 0u));
-        p.req.imm.data = in.u8();
+      default:
+        compose_request(in, &p, &payload);
         break;
-      }
     }
     std::vector<uint8_t> out(wire::packet_bytes(p.bth.opcode, p.bth.ts, p.payload_len));
     wire::encode_packet(out, p);

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "fd.h"
 #include "objects/device.h"
 
 namespace mrc::shim {
@@ -38,15 +39,14 @@ std::string name_of(int fd) {
 }
 
 int make_file(const char* name, const std::string& content, bool close_on_exec) {
-  const int fd = memfd_create(name, close_on_exec ? MFD_CLOEXEC : 0);
-  if (fd < 0) return -1;
-  if (write(fd, content.data(), content.size()) != static_cast<ssize_t>(content.size())) {
-    close(fd);
+  Fd fd(memfd_create(name, close_on_exec ? MFD_CLOEXEC : 0));
+  if (!fd) return -1;
+  if (write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size())) {
     errno = EIO;
     return -1;
   }
-  lseek(fd, 0, SEEK_SET);
-  return fd;
+  lseek(fd.get(), 0, SEEK_SET);
+  return fd.release();
 }
 
 }  // namespace

@@ -10,11 +10,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "invariant.h"
 #include "objects/base_qp.h"
 #include "objects/device.h"
 #include "objects/unknown_ops.h"
 #include "objects/verbs_ops.h"
-#include "progress/progress_thread.h"
 #include "progress/settle.h"
 #include "settings/log.h"
 
@@ -168,6 +168,7 @@ uint32_t Context::add(BaseQp* qp, uint32_t completions) {
     return UINT32_MAX;
   }
   qps_.set(id, qp);
+  check();
   return id;
 }
 
@@ -178,6 +179,16 @@ int Context::reserve(uint32_t completions) {
 void Context::remove(uint32_t id, uint32_t completions) {
   unreserve(completions);
   deferred_.remove(qps_.remove(id));
+  check();
+}
+
+// Queue pairs are among the objects that must end before the context, and no timer ends that had not begun.
+void Context::check() const {
+  if constexpr (!kCheckInvariants) return;
+  room_.check();
+  const int children = children_.load(), timers = timers_.load();
+  MRC_INVARIANT(children >= 0 && static_cast<size_t>(children) >= qps_.count());
+  MRC_INVARIANT(timers >= 0);
 }
 
 void Context::add_number(uint32_t qpn, BaseQp* qp) {
@@ -186,32 +197,29 @@ void Context::add_number(uint32_t qpn, BaseQp* qp) {
 }
 
 void Context::start_progress() {
-  if (progress_ != nullptr) return;
-  progress_ = std::make_unique<ProgressThread>(this);
-  waker_.store(progress_.get());
+  progress_.start(this);
 }
 
 void Context::stop_progress() {
   std::unique_ptr<ProgressThread> ended;  // joined without the lock, which it takes
   const MutexLock lock(pump_mutex_);
-  waker_.store(nullptr);
-  ended = std::move(progress_);
+  ended = progress_.stop();
 }
 
 void Context::wake_progress() {
   if (activity_.sleepers() > 0) return;
-  if (ProgressThread* const progress = waker_.load()) progress->wake(activity_.slept_last());
+  if (ProgressThread* const progress = progress_.get()) progress->wake(activity_.slept_last());
 }
 
 void Context::begin_wait() {
   activity_.begin_wait();
-  if (ProgressThread* const progress = waker_.load()) progress->wake_if_asleep();
+  if (ProgressThread* const progress = progress_.get()) progress->wake_if_asleep();
 }
 
 // The progress thread looks soon from now on.
 void Context::end_wait() {
   activity_.end_wait();
-  if (ProgressThread* const progress = waker_.load()) progress->wake(/*sleeper=*/true);
+  if (ProgressThread* const progress = progress_.get()) progress->wake(/*sleeper=*/true);
 }
 
 }  // namespace mrc::shim

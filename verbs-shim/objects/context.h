@@ -11,7 +11,6 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -25,13 +24,13 @@
 #include "progress/application_activity.h"
 #include "progress/deferred_list.h"
 #include "progress/forks.h"
+#include "progress/progress_handle.h"
 #include "progress/settle_limit.h"
 #include "provider/provider.h"
 
 namespace mrc::shim {
 
 class BaseQp;
-class ProgressThread;
 enum class CompletionKind : uint8_t;
 
 class Context {
@@ -128,6 +127,7 @@ class Context {
   void on_port_event();
   void on_qp_event(uint32_t qpn, ibv_event_type type) ABSL_LOCKS_EXCLUDED(pump_mutex_);
   void fill_handle(ibv_device* device);
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(pump_mutex_);
 
   const ForkGeneration fork_generation_;
   SoftDevice device_;
@@ -141,8 +141,7 @@ class Context {
   QpTable qps_ ABSL_GUARDED_BY(pump_mutex_);
   CompletionRoom room_ ABSL_GUARDED_BY(pump_mutex_){PumpQueue::kFirstEntries};  // of the pump queue
   DeferredList<BaseQp> deferred_;                                               // served under the pump mutex
-  std::unique_ptr<ProgressThread> progress_ ABSL_GUARDED_BY(pump_mutex_);
-  std::atomic<ProgressThread*> waker_{nullptr};  // the same, for threads that wake it without the lock
+  ProgressHandle progress_;                                                     // starts and ends under the pump mutex
   Handle handle_;
 };
 

@@ -26,15 +26,18 @@ class QpTable {
   }
   void set(uint32_t id, BaseQp* qp) {
     qps_[id] = qp;
+    ++count_;
     check();
   }
   // Its id is free again.
   BaseQp* remove(uint32_t id) {
     BaseQp* const qp = std::exchange(qps_[id], nullptr);
+    --count_;
     check();
     return qp;
   }
   size_t ids() const { return qps_.size(); }  // all are below
+  size_t count() const { return count_; }
   void set_number(uint32_t qpn, BaseQp* qp) {
     by_number_[qpn] = qp;
     check();
@@ -53,16 +56,18 @@ class QpTable {
     for (BaseQp* const qp : qps_)
       if (qp != nullptr) visit(qp);
   }
-  // A queue pair with a number has an id.
+  // The count is that of the queue pairs, and one with a number has an id.
   void check() const {
     if constexpr (!kCheckInvariants) return;
-    if (!pace_.due(by_number_.size() * qps_.size())) return;
+    if (!pace_.due((1 + by_number_.size()) * qps_.size())) return;
+    MRC_INVARIANT(count_ == qps_.size() - static_cast<size_t>(std::count(qps_.begin(), qps_.end(), nullptr)));
     for (const auto& [qpn, qp] : by_number_)
       MRC_INVARIANT(qp != nullptr && std::find(qps_.begin(), qps_.end(), qp) != qps_.end());
   }
 
  private:
   std::vector<BaseQp*> qps_;
+  size_t count_ = 0;  // of those that are not free
   std::unordered_map<uint32_t, BaseQp*> by_number_;
   mutable InvariantPace pace_;
 };

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "invariant.h"
 #include "progress/settle.h"
 #include "settings/log.h"
 
@@ -125,6 +126,7 @@ int Qp::post_send(ibv_send_wr* wr, ibv_send_wr** bad) {
     if (error == 0) wr = wr->next;
   }
   requester_->advance();
+  check();
   if (error != 0 && bad != nullptr) *bad = wr;
   return error;
 }
@@ -136,6 +138,7 @@ int Qp::post_all(ibv_send_wr* wr) {
   for (; wr != nullptr; wr = wr->next)
     if (const int error = requester_->post(*wr)) return error;
   requester_->advance();
+  check();
   return 0;
 }
 
@@ -152,6 +155,7 @@ int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) {
     responder_->run();
     if (responder_->has_deferred_work()) context_->defer(this);
   }
+  check();
   if (error != 0 && bad != nullptr) *bad = wr;
   return error;
 }
@@ -190,6 +194,7 @@ void Qp::end() {
   advance();
   if (responder_->consumed() * 2 >= mrc_receives_) post_mrc_receives(responder_->take_consumed());
   if (responder_->has_deferred_work()) context_->defer(this);
+  check();
   mutex_.unlock();
 }
 
@@ -296,6 +301,21 @@ void Qp::on_mrc_event(ibv_event_type type) {
   raise(type);
   enter_error_state();
   if (mrc_error_pending_) fail_mrc();  // it sends nothing any more
+  check();
+}
+
+// MRC's queue pair is at work from INIT on, and in the error state only until the last message has gone out; in RTS it
+// sends. Receive requests have one place.
+void Qp::check() const {
+  if constexpr (!kCheckInvariants) return;
+  if (!ready_) return;
+  MRC_INVARIANT((srq_ == nullptr) == (receives_ != nullptr));
+  MRC_INVARIANT(!mrc_error_pending_ || state_ == IBV_QPS_ERR);
+  MRC_INVARIANT(!awaits_event_ || state_ != IBV_QPS_RESET);
+  if (state_ == IBV_QPS_RESET) MRC_INVARIANT(!mrc_.operational());
+  if (state_ == IBV_QPS_ERR) MRC_INVARIANT(!mrc_.operational() || mrc_error_pending_);
+  if (state_ == IBV_QPS_INIT || state_ == IBV_QPS_RTR) MRC_INVARIANT(mrc_.operational());
+  if (state_ == IBV_QPS_RTS) MRC_INVARIANT(mrc_.sends());
 }
 
 }  // namespace mrc::shim

@@ -70,7 +70,7 @@ class Qp final : public BaseQp, public Link {
   void make_halves(uint32_t qpn);
   uint32_t completions() const;
   uint64_t tag() const { return static_cast<uint64_t>(id_) << 32; }  // of wr_ids: the queue pair that they belong to
-  int check(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int validate(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int modify_mrc(const ibv_qp_attr& attr, int mask) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int change(const ibv_qp_attr& attr, int mask) ABSL_LOCKS_EXCLUDED(mutex_);
   void finish_error_state() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -83,6 +83,7 @@ class Qp final : public BaseQp, public Link {
   void flush_receives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void overrun(Cq* cq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint32_t mrc_slots_;     // of MRC's send queue
   const uint32_t mrc_receives_;  // receive requests that MRC holds

@@ -35,7 +35,7 @@ bool transition_exists(ibv_qp_state from, ibv_qp_state to) {
 
 }  // namespace
 
-int Qp::check(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const {
+int Qp::validate(const ibv_qp_attr& attr, int mask, ibv_qp_state to) const {
   if ((mask & IBV_QP_CUR_STATE) != 0 && attr.cur_qp_state != state_) return EINVAL;
   if (!transition_exists(state_, to)) return EINVAL;
   const bool rc = init_.qp_type == IBV_QPT_RC;
@@ -103,15 +103,17 @@ int Qp::change(const ibv_qp_attr& attr, int mask) {
   const MutexLock pump(context_->pump_mutex());  // RESET takes completions out from under it
   const MutexLock lock(mutex_);
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : state_;
-  if (const int error = check(attr, mask, to)) return error;
+  if (const int error = validate(attr, mask, to)) return error;
   if (to == IBV_QPS_ERR) {
     if (state_ != IBV_QPS_ERR && mrc_.sends()) responder_->abandon();
     enter_error_state();
+    check();
     return 0;
   }
   if (const int error = modify_mrc(attr, mask)) return error;
   if (to != IBV_QPS_RESET) store_attributes(attr, mask);
   enter(to);
+  check();
   return 0;
 }
 
@@ -173,6 +175,7 @@ void Qp::finish_error_state() {
   settle_one_of_many(context_, stopped);
   const MutexLock lock(mutex_);
   if (mrc_error_pending_) fail_mrc();
+  check();
 }
 
 void Qp::flush_receives() {

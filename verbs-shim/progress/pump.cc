@@ -5,7 +5,6 @@
 
 #include "objects/base_qp.h"
 #include "objects/context.h"
-#include "progress/progress_thread.h"
 
 namespace mrc::shim {
 
@@ -33,7 +32,7 @@ uint64_t Context::now() {
 
 void Context::defer(BaseQp* qp) {
   if (!deferred_.add(qp)) return;
-  if (ProgressThread* const progress = waker_.load()) progress->wake_if_asleep();
+  if (ProgressThread* const progress = progress_.get()) progress->wake_if_asleep();
 }
 
 // The work left by the last batch. Confirmations wait until here, so that one serves for many messages, and leave at
@@ -94,6 +93,7 @@ bool Context::pump(bool wait) {
     const uint64_t at = now();
     qps_.for_each([at](BaseQp* qp) { qp->tick(at); });
   }
+  check();
   return any;
 }
 

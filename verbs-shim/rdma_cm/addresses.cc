@@ -1,11 +1,11 @@
 #include "rdma_cm/addresses.h"
 
 #include <arpa/inet.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "cm/ip_bytes.h"
+#include "fd.h"
 
 namespace mrc::shim::rdma_cm {
 
@@ -68,17 +68,16 @@ cm::Address loopback(bool ipv4) {
 std::optional<cm::Address> source_for(const cm::Address& remote) {
   sockaddr_storage address;
   const socklen_t size = to_sockaddr(remote, false, &address);
-  const int fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return std::nullopt;
+  const Fd fd(socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd) return std::nullopt;
   if (is_ipv4(remote))
     reinterpret_cast<sockaddr_in*>(&address)->sin_port = htons(9);  // any but 0
   else
     reinterpret_cast<sockaddr_in6*>(&address)->sin6_port = htons(9);
   sockaddr_storage own{};
   socklen_t own_size = sizeof own;
-  const bool routed = connect(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                      getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0;
-  close(fd);
+  const bool routed = connect(fd.get(), reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &own_size) == 0;
   if (!routed) return std::nullopt;
   auto found = from_sockaddr(&own, own_size);
   if (found) found->port = 0;

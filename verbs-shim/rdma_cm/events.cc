@@ -46,7 +46,7 @@ void put_datagram(rdma_ucm_ud_param* out, const Id& id, const cm::Event& from, s
 void Channel::push(const QueuedEvent& event) {
   events.push_back(event);
   const char byte = 0;
-  if (::write(write_end, &byte, 1) < 0) return;  // its readers are gone
+  if (::write(write_end.get(), &byte, 1) < 0) return;  // its readers are gone
 }
 
 void Service::queue(Id* id, EventKind kind, int status, const cm::Event* from, uint32_t child) {

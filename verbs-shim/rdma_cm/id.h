@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cm/connection.h"
+#include "fd.h"
 #include "rdma_cm/ports.h"
 #include "rdma_cm/sockets.h"
 
@@ -45,7 +46,7 @@ struct QueuedEvent {
 // end reports an error, and the ids go. [CM-FD-1]
 struct Channel {
   uint64_t device = 0, inode = 0;  // of the pipe: recognises the descriptor
-  int write_end = -1;
+  Fd write_end;
   static constexpr size_t kMaxQueued = 32768;  // bytes that fit into the pipe, and fewer
   bool full() const { return events.size() >= kMaxQueued; }
   void push(const QueuedEvent& event);
@@ -67,20 +68,15 @@ inline int describe(int fd, struct stat* out) {
 class HeldFile {
  public:
   explicit HeldFile(int of) : fd_(fcntl(of, F_DUPFD_CLOEXEC, 0)) {}
-  ~HeldFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  HeldFile(const HeldFile&) = delete;
-  HeldFile& operator=(const HeldFile&) = delete;
 
-  int fd() const { return fd_; }  // -1: none is free, or the number names no file
+  int fd() const { return fd_.get(); }  // -1: none is free, or the number names no file
   bool is(uint64_t device, uint64_t inode) const {
     struct stat file;
-    return fd_ >= 0 && describe(fd_, &file) == 0 && file.st_dev == device && file.st_ino == inode;
+    return fd_ && describe(fd_.get(), &file) == 0 && file.st_dev == device && file.st_ino == inode;
   }
 
  private:
-  const int fd_;
+  const Fd fd_;
 };
 
 inline constexpr uint32_t kDefaultQkey = 0x01234567;  // of RDMA_PS_UDP, as the kernel has it

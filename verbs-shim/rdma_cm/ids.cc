@@ -271,7 +271,7 @@ int Service::migrate_id(const Call& call, const rdma_ucm_migrate_id& in) {
       continue;
     }
     const char byte = 0;
-    if (::write(call.channel->write_end, &byte, 1) == 1) call.channel->events.push_back(*it);
+    if (::write(call.channel->write_end.get(), &byte, 1) == 1) call.channel->events.push_back(*it);
     if (const auto child = ids_.find(it->child); child != ids_.end()) child->second->channel = call.channel;
     it = old->events.erase(it);
     ++old->stale;

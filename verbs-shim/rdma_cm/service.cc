@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <thread>
+#include <utility>
 
 #include "objects/context.h"
 #include "rdma_cm/addresses.h"
@@ -38,8 +39,9 @@ cm::Key random_key() {
 
 }  // namespace
 
-Service::Service(int wake_fd, int poll_fd) : wake_fd_(wake_fd), poller_(poll_fd), endpoint_(random_key()) {
-  poller_.add(wake_fd, EPOLLIN, tag(kWake, 0));
+Service::Service(Fd wake_fd, Fd poll_fd)
+    : wake_fd_(std::move(wake_fd)), poller_(std::move(poll_fd)), endpoint_(random_key()) {
+  poller_.add(wake_fd_.get(), EPOLLIN, tag(kWake, 0));
 }
 
 Service* Service::current() {
@@ -49,18 +51,12 @@ Service* Service::current() {
 Service* Service::made() {
   const MutexLock lock(making);
   if (Service* const there = current()) return there;
-  const int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), poll_fd = epoll_create1(EPOLL_CLOEXEC);
-  if (wake_fd < 0 || poll_fd < 0) {
-    const int error = errno;
-    for (const int fd : {wake_fd, poll_fd})
-      if (fd >= 0) close(fd);
-    errno = error;
-    return nullptr;
-  }
+  Fd wake_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), poll_fd(epoll_create1(EPOLL_CLOEXEC));
+  if (!wake_fd || !poll_fd) return nullptr;
   static const bool registered = pthread_atfork(
                                      &before_fork, [] { after_fork(false); }, [] { after_fork(true); }) == 0;
   (void)registered;
-  auto* service = new Service(wake_fd, poll_fd);
+  auto* service = new Service(std::move(wake_fd), std::move(poll_fd));
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the application's
@@ -80,13 +76,13 @@ void Service::before_fork() ABSL_NO_THREAD_SAFETY_ANALYSIS {
 void Service::after_fork(bool child) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   if (Service* const service = current()) {
     if (child) {
-      for (const auto& channel : service->channels_) close(channel->write_end);
+      for (const auto& channel : service->channels_) channel->write_end = Fd();
       for (const auto& [number, socket] : service->sockets_)
-        if (const auto open = socket.lock()) close(open->fd());
+        if (const auto open = socket.lock()) open->close();
       for (const auto& socket : service->reply_)
-        if (socket != nullptr) close(socket->fd());
-      close(service->wake_fd_);
-      close(service->poller_.fd());
+        if (socket != nullptr) socket->close();
+      service->wake_fd_ = Fd();
+      service->poller_.close();
       the_service.store(nullptr);  // forgotten, with what it has
     }
     service->mutex_.unlock();
@@ -102,6 +98,7 @@ int Service::open(int flags) {
 int Service::open_channel(int flags) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return -1;
+  Fd read_end(ends[0]), write_end(ends[1]);
   struct stat file;
   describe(ends[0], &file);
   if ((flags & O_CLOEXEC) == 0) fcntl(ends[0], F_SETFD, 0);
@@ -109,17 +106,12 @@ int Service::open_channel(int flags) {
   auto channel = std::make_unique<Channel>();
   channel->device = file.st_dev;
   channel->inode = file.st_ino;
-  channel->write_end = ends[1];
+  channel->write_end = std::move(write_end);
   const MutexLock lock(mutex_);
-  if (!poller_.add(ends[1], 0, tag(kChannel, static_cast<uint32_t>(ends[1])))) {  // reports that no reader is left
-    const int error = errno;
-    close(ends[0]);
-    close(ends[1]);
-    errno = error;
+  if (!poller_.add(ends[1], 0, tag(kChannel, static_cast<uint32_t>(ends[1]))))  // reports that no reader is left
     return -1;
-  }
   channels_.push_back(std::move(channel));
-  return ends[0];
+  return read_end.release();
 }
 
 Channel* Service::channel_of(uint64_t device, uint64_t inode) const {
@@ -140,15 +132,14 @@ void Service::close_channel(Channel* channel) {
     if (id->channel == channel) own.push_back(id.get());
   for (Id* const id : own)
     if (ids_.count(id->handle) != 0) destroy(id);
-  poller_.remove(channel->write_end);
-  close(channel->write_end);
+  poller_.remove(channel->write_end.get());
   channels_.erase(std::find_if(channels_.begin(), channels_.end(), [&](const auto& c) { return c.get() == channel; }));
 }
 
 void Service::wake() {
   sleeps_until_ = 0;
   const uint64_t one = 1;
-  if (::write(wake_fd_, &one, sizeof one) < 0) return;  // it is awake
+  if (::write(wake_fd_.get(), &one, sizeof one) < 0) return;  // it is awake
 }
 
 void Service::wake_for_timers() {
@@ -196,11 +187,11 @@ void Service::serve(uint64_t what, uint32_t events) {
   uint64_t ignored;
   switch (what >> 32) {
     case kWake:
-      if (read(wake_fd_, &ignored, sizeof ignored) < 0) ignored = 0;
+      if (read(wake_fd_.get(), &ignored, sizeof ignored) < 0) ignored = 0;
       return;
     case kChannel: {
       const auto gone = std::find_if(channels_.begin(), channels_.end(), [&](const auto& channel) {
-        return channel->write_end == static_cast<int>(which);
+        return channel->write_end.get() == static_cast<int>(which);
       });
       if (gone != channels_.end()) close_channel(gone->get());
       return;

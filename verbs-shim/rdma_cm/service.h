@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cm/endpoint.h"
+#include "fd.h"
 #include "mutex.h"
 #include "rdma_cm/handle_table.h"
 #include "rdma_cm/id.h"
@@ -39,7 +40,7 @@ class Service {
     uint16_t out_size;
   };
 
-  Service(int wake_fd, int poll_fd);
+  Service(Fd wake_fd, Fd poll_fd);
   ~Service() = delete;     // never ends: threads of the application may be in it
   static Service* made();  // null and errno
   static void before_fork();
@@ -120,7 +121,7 @@ class Service {
   int take_event(int held, const struct stat& file, uint64_t out, size_t size) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable Mutex mutex_;
-  const int wake_fd_;
+  Fd wake_fd_;
   Poller poller_;
   Ports ports_ ABSL_GUARDED_BY(mutex_);
   cm::Endpoint endpoint_ ABSL_GUARDED_BY(mutex_);

@@ -3,7 +3,6 @@
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -90,9 +89,10 @@ void put_source(msghdr* message, Control* control, const cm::Address& local) {
 
 std::shared_ptr<Socket> Socket::bind(const cm::Address& wanted, bool ipv6_only, uint32_t number) {
   const bool ipv6 = !is_ipv4(wanted);
-  const int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return nullptr;
-  std::shared_ptr<Socket> made(new Socket(fd, ipv6, number));
+  Fd opened(socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!opened) return nullptr;
+  std::shared_ptr<Socket> made(new Socket(std::move(opened), ipv6, number));
+  const int fd = made->fd();
   prepare(fd, ipv6, ipv6_only);
   sockaddr_storage address;
   socklen_t size = to_sockaddr(wanted, ipv6, &address);
@@ -108,10 +108,6 @@ std::shared_ptr<Socket> Socket::bind(const cm::Address& wanted, bool ipv6_only, 
   return made;
 }
 
-Socket::~Socket() {
-  close(fd_);
-}
-
 void Socket::send(const cm::Path& path, const std::vector<uint8_t>& bytes) {
   sockaddr_storage remote;
   Control control{};
@@ -124,7 +120,7 @@ void Socket::send(const cm::Path& path, const std::vector<uint8_t>& bytes) {
   if (!is_any(path.local) && is_ipv4(path.local) == is_ipv4(path.remote)) put_source(&message, &control, path.local);
   // The refusal of an earlier datagram is returned once; it is in the error queue as well. Whatever else fails is as
   // good as lost on the way.
-  for (int i = 0; i < 2 && sendmsg(fd_, &message, MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED; ++i) {
+  for (int i = 0; i < 2 && sendmsg(fd_.get(), &message, MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED; ++i) {
   }
 }
 
@@ -145,9 +141,9 @@ int Socket::receive(Burst* burst) {
     message.msg_control = control[i].bytes;
     message.msg_controllen = sizeof control[i].bytes;
   }
-  int n = recvmmsg(fd_, messages, kSize, 0, nullptr);
+  int n = recvmmsg(fd_.get(), messages, kSize, 0, nullptr);
   for (int i = 0; i < 8 && n < 0 && errno != EAGAIN; ++i)  // a refusal, which is in the error queue as well
-    n = recvmmsg(fd_, messages, kSize, 0, nullptr);
+    n = recvmmsg(fd_.get(), messages, kSize, 0, nullptr);
   for (int i = 0; i < n; ++i) {
     msghdr& message = messages[i].msg_hdr;
     cm::Arrival& arrival = burst->arrivals[i];
@@ -171,7 +167,7 @@ bool Socket::receive_refused(std::vector<uint8_t>* bytes) {
     message.msg_iovlen = 1;
     message.msg_control = control.bytes;
     message.msg_controllen = sizeof control.bytes;
-    const ssize_t n = recvmsg(fd_, &message, MSG_ERRQUEUE);
+    const ssize_t n = recvmsg(fd_.get(), &message, MSG_ERRQUEUE);
     if (n < 0) return false;
     bytes->resize(static_cast<size_t>(n));
     for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {

@@ -6,8 +6,10 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "cm/endpoint.h"
+#include "fd.h"
 
 namespace mrc::shim::rdma_cm {
 
@@ -23,11 +25,11 @@ class Socket {
 
   // Bound to the address; the port 0 is replaced by a free one. Null and errno.
   static std::shared_ptr<Socket> bind(const cm::Address& address, bool ipv6_only, uint32_t number);
-  ~Socket();
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
+  void close() { fd_ = Fd(); }                 // in a child of fork, which has a copy
   uint32_t number() const { return number_; }  // as the endpoint has it
   const cm::Address& address() const { return address_; }
   void send(const cm::Path& path, const std::vector<uint8_t>& bytes);
@@ -37,8 +39,8 @@ class Socket {
   bool receive_refused(std::vector<uint8_t>* bytes);
 
  private:
-  Socket(int fd, bool ipv6, uint32_t number) : fd_(fd), ipv6_(ipv6), number_(number) {}
-  const int fd_;
+  Socket(Fd fd, bool ipv6, uint32_t number) : fd_(std::move(fd)), ipv6_(ipv6), number_(number) {}
+  Fd fd_;
   const bool ipv6_;
   const uint32_t number_;
   cm::Address address_;

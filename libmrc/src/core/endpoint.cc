@@ -218,7 +218,7 @@ void Endpoint::on_packet_too_long(Instant now, PlaneId plane, const IpAddress& t
 
 void Endpoint::on_pipe_ended(uint32_t pipe) {
   const Checked checked(parts_.get());
-  parts_->peers.for_each([pipe](Peer* p) { std::replace(p->pipes.begin(), p->pipes.end(), pipe, 0u); });
+  parts_->peers.for_each([pipe](Peer* p) { std::replace(p->origin.pipes.begin(), p->origin.pipes.end(), pipe, 0u); });
 }
 
 void Endpoint::set_ev_denied(Instant now, PeerId id, EvIndex ev_index, bool denied) {
@@ -234,7 +234,7 @@ void Endpoint::on_path_failed(Instant now, const PathReport& path) {
   parts_->peers.find_at(path.addr, [&](Peer& p) {
     const PerPlane<PlaneAddress>& planes = p.description.planes;
     if (!p.answers() || !planes.has(path.plane) || planes[path.plane].addr != path.addr) return false;
-    for (const EvIndex ev : parts_->engine.ev_names.indices_of(path.ev))
+    for (const EvIndex ev : parts_->engine.evs.names.indices_of(path.ev))
       if (p.paths.plane_of(ev) == path.plane) p.paths.on_failed_elsewhere(now, ev);
     p.rearm(&parts_->engine.timers);
     return false;  // and every other peer there

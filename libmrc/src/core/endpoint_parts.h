@@ -40,7 +40,7 @@ struct Endpoint::Parts {
     scheduler.check();
     tombstones.check();
     engine.timers.check();
-    engine.windows.check();
+    engine.pools.windows.check();
     engine.memory.check();
   }
 

@@ -28,11 +28,23 @@ struct ReceiverPenalty {
   bool restore_cwnd = false;
 };
 
+// The table of EVs, made once: by their names, and which of them share links.
+struct EvLookup {
+  explicit EvLookup(const PerEv<EvEntry>& evs) : names(evs), links(evs) {}
+  const EvNames names;
+  const EvLinks links;
+};
+
+// Memory that QPs return while they are idle.
+struct QpPools {
+  TxWindowPool windows;
+  EarlyPayloadPool early_payloads;
+};
+
 struct EngineContext {
   EngineContext(const EndpointConfig& c, Sink* s, TraceSink* t)
       : config(c),
-        ev_names(config.evs),
-        ev_links(config.evs),
+        evs(config.evs),
         sink(*s),
         trace(t),
         rng(c.seed),
@@ -59,13 +71,12 @@ struct EngineContext {
   Instant caught_up() const { return ran_since + Duration::milliseconds(1); }
   // The EV of this value in a peer's packet. [MRC-CHOICE-Q2]
   std::optional<EvIndex> ev_index_of(uint32_t value) const {
-    const std::optional<EvIndex> found = ev_names.find(value);
-    return found ? found : ev_names.find(value >> 16 | value << 16);
+    const std::optional<EvIndex> found = evs.names.find(value);
+    return found ? found : evs.names.find(value >> 16 | value << 16);
   }
 
   EndpointConfig config;  // constant but for the addresses of planes (Endpoint::set_plane_address)
-  const EvNames ev_names;
-  const EvLinks ev_links;
+  const EvLookup evs;
   Sink& sink;
   const Tracer trace;
   Rng rng;
@@ -74,8 +85,7 @@ struct EngineContext {
   Counters counters;
   PerPlane<PlaneCounters> plane_counters;
   TimerHeap timers;
-  TxWindowPool windows;
-  EarlyPayloadPool early_payloads;
+  QpPools pools;
   ReceiverPenalty receiver_penalty;
   PlaneSet planes_up = PlaneSet::all();  // this host's port is up
   Instant ran_since = kLongAgo;          // this host did not run immediately before

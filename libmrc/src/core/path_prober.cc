@@ -101,8 +101,8 @@ std::optional<EvIndex> PathProber::draw_ev_of_plane(PlaneId plane) {
 // Where EVs name their links the answer crosses those that the request has crossed, so that one probe tests one link:
 // over any other, a dead one would count against those that work. [MRC-EVS-15]
 std::optional<EvIndex> PathProber::answer_ev(PlaneId plane, uint32_t asked) {
-  if (engine_.ev_links.count() != 0)
-    for (const EvIndex ev : engine_.ev_names.indices_of(asked))
+  if (engine_.evs.links.count() != 0)
+    for (const EvIndex ev : engine_.evs.names.indices_of(asked))
       if (engine_.config.evs[ev].plane == plane) return ev;
   return draw_ev_of_plane(plane);
 }
@@ -144,11 +144,11 @@ void PathProber::on_response(Instant now, const wire::Flow& flow, const wire::Pa
   const bool reflected = from != nullptr && p.eeth.tx_timestamp == it->timestamp;
   if (from == nullptr || !from->description.planes.has(it->plane) ||
       from->description.planes[it->plane].addr != flow.src ||
-      (!reflected && (from->reflects || p.eeth.tx_timestamp != 0))) {
+      (!reflected && (from->origin.reflects || p.eeth.tx_timestamp != 0))) {
     ++engine_.counters.drop_stale;
     return;
   }
-  if (reflected && it->timestamp != 0) from->reflects = true;
+  if (reflected && it->timestamp != 0) from->origin.reflects = true;
   const Outstanding o = *it;
   *it = ops_.back();
   ops_.pop_back();

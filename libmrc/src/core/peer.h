@@ -37,12 +37,19 @@ struct PeerMtu {
   std::array<std::optional<EvIndex>, PlaneSet::kMaxPlanes> probe_ev;  // per plane: the EV of the current round
 };
 
+// How packets are recognised as the peer's.
+struct PacketOrigin {
+  PeerSourcePorts source_ports;
+  bool reflects = false;                               // it repeats the timestamp of an endpoint request [MRC-EVP-4]
+  std::array<uint32_t, PlaneSet::kMaxPlanes> pipes{};  // per plane: RxBurst::pipe that carries its packets; 0: none
+};
+
 struct Peer {
   Peer(PeerId peer_id, const PeerDescription& d, EngineContext* engine)
       : id(peer_id),
         interned(d),
         description(d),
-        paths(engine->config, engine->ev_names, engine->ev_links, d, &engine->counters, engine->trace.sink(),
+        paths(engine->config, engine->evs.names, engine->evs.links, d, &engine->counters, engine->trace.sink(),
               &engine->rng),
         meter(engine->config.congestion.line_rate_bps, engine->config.congestion.base_rtt),
         mtu{{std::min<size_t>(engine->config.planes.size(), 32), engine->config.ev_probe_interval}} {
@@ -56,15 +63,15 @@ struct Peer {
   // While shared memory carries the peer's packets to that plane, packets from the network are not the peer's
   // [MRC-LOCAL-8].
   bool accepts_pipe(PlaneId plane, uint32_t pipe) {
-    uint32_t& standing = pipes[plane.value() % pipes.size()];
+    uint32_t& standing = origin.pipes[plane.value() % origin.pipes.size()];
     if (pipe != 0) standing = pipe;
     return standing == pipe;
   }
   // True if packets from that address, one of the peer's, may have this source port. Ports are compared per address:
   // the same port of another address of that host may belong to another process [MRC-SEC-9].
   bool sends_from(const IpAddress& addr, PlaneId plane, uint16_t port) const {
-    return !source_ports.announced() ||
-           any_plane_at(addr, plane, [&](PlaneId p) { return source_ports.contains(p, port); });
+    return !origin.source_ports.announced() ||
+           any_plane_at(addr, plane, [&](PlaneId p) { return origin.source_ports.contains(p, port); });
   }
   // No QP is left: its paths are not probed and no query is sent.
   bool left() const { return refs.only_tombstones(); }
@@ -72,7 +79,7 @@ struct Peer {
   void forget_process() {
     plane_query.begun = kLongAgo;
     port_query = PortQuery();
-    source_ports = PeerSourcePorts();
+    origin.source_ports = PeerSourcePorts();
   }
   // When its paths or the search for its path MTU are due next.
   Instant next_time() const { return std::min(paths.next_probe_time(), mtu.search.next_time()); }
@@ -86,7 +93,7 @@ struct Peer {
     paths.check();
     mtu.search.check();
     meter.check();
-    source_ports.check();
+    origin.source_ports.check();
     plane_query.check();
     port_query.check();
   }
@@ -99,8 +106,7 @@ struct Peer {
   TimerNode timer;
   PlaneQuery plane_query;
   PortQuery port_query;
-  PeerSourcePorts source_ports;
-  bool reflects = false;  // it repeats the timestamp of an endpoint request [MRC-EVP-4]
+  PacketOrigin origin;
   // Recent round trips of any QP to this peer: a QP without samples of its own, or with old ones, must not mistake the
   // queue of other QPs for silence.
   Duration recent_rtt;
@@ -109,8 +115,6 @@ struct Peer {
   uint32_t senders = 0;  // QPs that have something to send to it or to be acknowledged
   PeerMtu mtu;
   PeerLatency latency;
-  std::array<uint32_t, PlaneSet::kMaxPlanes>
-      pipes{};  // per plane: RxBurst::pipe that carries the peer's packets; 0: none
 
  private:
   // True if `holds` for a plane of the peer with that address, which mostly is the plane of the packet's arrival.

@@ -61,7 +61,7 @@ class PeerTable {
   RequestSource source_of(const wire::Flow& flow, PlaneId plane) const {
     RequestSource source{flow.src, knows_address(flow.src)};
     const auto announced = [&](const Peer& p) {
-      return p.source_ports.announced() && p.sends_from(flow.src, plane, flow.src_port);
+      return p.origin.source_ports.announced() && p.sends_from(flow.src, plane, flow.src_port);
     };
     if (const Peer* const p = source.known ? find_at(flow.src, announced) : nullptr; p != nullptr) source.peer = p->id;
     return source;

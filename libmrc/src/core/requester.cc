@@ -104,7 +104,7 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
 
 void Requester::make_room() {
   const bool begins = !sent_.open();
-  sent_.make_room(&qp_.engine.windows, kMaxSegments, packets_.window());
+  sent_.make_room(&qp_.engine.pools.windows, kMaxSegments, packets_.window());
   if (begins) begin_sending();
 }
 
@@ -129,7 +129,7 @@ uint32_t Requester::share_of_room() const {
 
 void Requester::end_sending() {
   if (!sent_.open()) return;
-  sent_.close(&qp_.engine.windows);
+  sent_.close(&qp_.engine.pools.windows);
   --qp_.peer->senders;
 }
 

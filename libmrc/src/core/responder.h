@@ -29,7 +29,7 @@ class BurstBuilder;
 
 class Responder {
  public:
-  explicit Responder(QpContext* qp) : qp_(*qp), early_(&qp->engine.early_payloads) {}
+  explicit Responder(QpContext* qp) : qp_(*qp), early_(&qp->engine.pools.early_payloads) {}
 
   void init(const QpCaps& caps) { recv_queue_.init(caps.max_recv_wr); }
   void start();  // on the way to RTR

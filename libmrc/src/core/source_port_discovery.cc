@@ -29,7 +29,7 @@ void PlaneDiscovery::open_ports(Instant now, Peer* p) {
   PortQuery& q = p->port_query;
   q.begin(now, nonces_.next());
   q.open = true;
-  p->source_ports.begin();
+  p->origin.source_ports.begin();
   query_ports(now, p);
 }
 
@@ -42,9 +42,9 @@ void PlaneDiscovery::query_ports(Instant now, Peer* p) {
   if (!flow) return;
   wire::Bth bth;
   bth.dqp = wire::kEndpointQpn;
-  const wire::Plth request = make_request(q, p->source_ports.plane());
+  const wire::Plth request = make_request(q, p->origin.source_ports.plane());
   wire::Spth part;
-  part.first = p->source_ports.first();
+  part.first = p->origin.source_ports.first();
   if (control_.push(*flow, *ev,
                     [&](std::span<uint8_t> out) { return wire::encode_plane_request(out, bth, request, &part); }))
     ++engine_.counters.tx_port_requests;
@@ -59,7 +59,7 @@ bool PlaneDiscovery::on_announced_ports(Instant now, const wire::Flow& flow, con
   if (to == nullptr) return false;
   PortQuery& q = to->port_query;
   const auto planes = static_cast<uint32_t>(to->description.planes.size());
-  switch (to->source_ports.take(PlaneId(p.plth.plane), p.plth.planes, planes, p.spth())) {
+  switch (to->origin.source_ports.take(PlaneId(p.plth.plane), p.plth.planes, planes, p.spth())) {
     case PeerSourcePorts::Part::kRefused:
       return false;
     case PeerSourcePorts::Part::kTaken:

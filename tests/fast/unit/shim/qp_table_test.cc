@@ -41,6 +41,7 @@ TEST(QpTable, ids_are_used_again) {
   EXPECT_EQ(table.free_id(), 0u);
   EXPECT_EQ(table.free_id(), 0u);  // not taken yet
   EXPECT_EQ(table.ids(), 2u);
+  EXPECT_EQ(table.count(), 1u);
   int visited = 0;
   table.for_each([&visited](BaseQp* found) {
     EXPECT_EQ(found, qp(1));

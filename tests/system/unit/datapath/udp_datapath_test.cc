@@ -139,7 +139,7 @@ TEST_P(UdpVariant, bursts_of_many_planes_in_one_call) {
   }
 }
 
-TEST_P(UdpVariant, wait_fd_is_readable_exactly_while_there_is_something) {
+TEST_P(UdpVariant, wait_fds__are_readable_exactly_while_there_is_something) {
   auto a = open_or_fail(config(2, 2));
   auto b = open_or_fail(config(2, 2));
   pollfd wait{-1, POLLIN, 0};

@@ -146,7 +146,7 @@ TEST_F(UdpFailure, full_socket_blocks_its_plane_only) {
   EXPECT_EQ(receive(*b, 6).size(), 2u);
 }
 
-TEST_F(UdpFailure, wait_fd_tells_when_a_blocked_plane_is_writable) {
+TEST_F(UdpFailure, wait_fds__report_when_a_blocked_plane_is_writable) {
   auto a = open(true, true);
   auto b = open(true, true);
   TestBurst t(1, 100, 100, 1);
