@@ -14,7 +14,6 @@
 #include "core/path_meter.h"
 #include "core/path_mtu.h"
 #include "core/peer_paths.h"
-#include "core/peer_silence.h"
 #include "core/pending_query.h"
 #include "core/source_ports.h"
 #include "core/timer_heap.h"
@@ -111,7 +110,6 @@ struct Peer {
   // queue of other QPs for silence.
   Duration recent_rtt;
   PathMeter meter;
-  PeerSilence silence;
   uint32_t senders = 0;  // QPs that have something to send to it or to be acknowledged
   PeerMtu mtu;
   PeerLatency latency;

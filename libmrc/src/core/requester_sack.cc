@@ -183,12 +183,8 @@ void Requester::update_congestion(Instant now, const wire::Packet& p, const Name
   sample.rcv_cwnd_pen = p.sack.cc.rcv_cwnd_pen;
   sample.restore_cwnd = p.sack.cc.restore_cwnd;
   sample.may_lower_base = named.measures_path;
-  PeerSilence& silence = qp_.peer->silence;
-  silence.on_answer(now);
   if (named.rtt > Duration()) {
-    // A host that did not run is no congestion of the network [MRC-NSCC-34].
-    if (congestion_config().host_jitter <= Duration() || !silence.delayed(now, sent_[named.seq].sent_at))
-      sample.rtt = named.rtt;
+    sample.rtt = named.rtt;
     take_sample(named.rtt);
     qp_.peer->paths.on_plane_rtt(sent_[named.seq].ev, named.rtt);
   }
