@@ -1,6 +1,7 @@
 #include "report_gathering.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mrc::mrcd {
 
@@ -17,8 +18,9 @@ void ReportGathering::begin(Instant now) {
   g.token = next_token_++;
   g.until = now + kTimeout;
   g.done.swap(next_);
-  g.missing = request_(g.token);
-  for (const ClientId process : g.missing) awaited_until_[process] = now + kUnderWay;
+  std::vector<ClientId> asked = request_(g.token);
+  for (const ClientId process : asked) awaited_until_[process] = now + kUnderWay;
+  g.missing = std::move(asked);
 }
 
 bool ReportGathering::awaits(ClientId process, Instant now) const {

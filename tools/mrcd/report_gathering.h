@@ -21,7 +21,7 @@ class ReportGathering {
  public:
   using Reports = std::vector<ctl::DeviceReport>;
   using Done = std::function<void(Reports)>;
-  // Requests the report of every process, with that token, and returns these processes.
+  // Requests the report of every process, with that token, and returns these processes. It does not call back.
   using Request = std::function<std::vector<ClientId>(uint64_t token)>;
 
   explicit ReportGathering(Request request) : request_(std::move(request)) {}
