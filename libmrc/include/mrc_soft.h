@@ -82,6 +82,11 @@ int mrc_soft_dereg_mr(struct ibv_mr* mr);
  * carries. A new queue pair with the path MTU of ibv_query_port's active_mtu, which has changed, gets through. */
 #define MRC_SOFT_VENDOR_ERR_PATH_MTU 0x4D5455u
 int mrc_soft_set_mailbox(struct mrc_qp* qp, void* addr, size_t length, uint64_t wr_id);
+/* States that the answers to the first `count` messages that were completed since the QP was reset last (writes with
+ * immediate to the mailbox) were posted and are complete. A request of the peer that is to be refused waits for this,
+ * 500 ms at most, because the refusal ends the QP and with it the answers [MRC-MBX-2]. Any thread may call it, at any
+ * time until the QP is destroyed; it takes no lock. */
+void mrc_soft_mailbox_answered(struct mrc_qp* qp, uint32_t count);
 /* For mrc_soft_reg_mr: peers that have the key may write to the region, regardless of the access flags of the QP.
  * For regions whose keys such a protocol hands out for one transfer. */
 #define MRC_SOFT_ACCESS_ANY_QP (1 << 30)

@@ -24,6 +24,9 @@ class MrcSendSlots {
     check();
   }
 
+  uint64_t posted() const { return posted_; }
+  uint64_t released() const { return released_; }
+
   // Signalled requests are counted from 0.
   uint64_t next_signalled() const { return next_; }
   bool awaits_completion() const { return oldest_ != next_; }

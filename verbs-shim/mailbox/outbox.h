@@ -60,6 +60,9 @@ class Outbox {
   void on_completion(uint32_t slot, ibv_wc_status status);
   // Messages of the protocol that the peer may not have received yet.
   uint32_t own_in_flight() const { return own_in_flight_; }
+  // Requests that were posted since the last reset, and of them those that MRC has completed.
+  uint64_t posted() const { return slots_.posted(); }
+  uint64_t completed() const { return slots_.released(); }
   void reset();
   void check() const;
 

@@ -30,6 +30,8 @@ class MrcQp {
   [[nodiscard]] bool create(mrc_context* context, mrc_qp_init_attr* init);  // false and errno
   // The peer writes messages to `memory`; their completions have the wr_id. False and errno.
   [[nodiscard]] bool set_mailbox(uint8_t* memory, uint32_t bytes, uint64_t wr_id);
+  // So many messages to the mailbox since the last reset are answered. [MRC-MBX-2]
+  void mailbox_answered(uint32_t count) { api_->mrc_soft_mailbox_answered(qp_, count); }
   void destroy();
 
   uint32_t number() const { return number_; }

@@ -162,6 +162,7 @@ int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) {
 
 void Qp::dispatch(const ibv_wc& wc) {
   if (wc.opcode == MRC_SOFT_WC_MAILBOX && wc.status == IBV_WC_SUCCESS) {
+    answered_.on_message();
     const Immediate note = unpack(wc.imm_data);
     if (note.note < Note::kAck) {
       if (note.note != Note::kFinish) {
@@ -194,8 +195,15 @@ void Qp::end() {
   advance();
   if (responder_->consumed() * 2 >= mrc_receives_) post_mrc_receives(responder_->take_consumed());
   if (responder_->has_deferred_work()) context_->defer(this);
+  note_answers();
   check();
   mutex_.unlock();
+}
+
+// [MRC-MBX-2]
+void Qp::note_answers() {
+  if (responder_->is_done() && !outbox_->waits_for_memory()) answered_.on_served(outbox_->posted());
+  if (answered_.on_completed(outbox_->completed())) mrc_.mailbox_answered(answered_.count());
 }
 
 void Qp::serve() {
@@ -203,6 +211,7 @@ void Qp::serve() {
   if (const uint32_t n = responder_->take_consumed()) post_mrc_receives(n);
   responder_->flush_ack();
   if (responder_->has_deferred_work()) context_->defer(this);  // no room or memory: once more
+  note_answers();
 }
 
 void Qp::post_mrc_receives(uint32_t n) {

@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "mailbox/answered_messages.h"
 #include "mailbox/link.h"
 #include "mailbox/outbox.h"
 #include "mailbox/requester.h"
@@ -83,6 +84,7 @@ class Qp final : public BaseQp, public Link {
   void flush_receives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void overrun(Cq* cq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void note_answers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint32_t mrc_slots_;     // of MRC's send queue
@@ -97,6 +99,7 @@ class Qp final : public BaseQp, public Link {
   std::unique_ptr<Outbox> outbox_ ABSL_PT_GUARDED_BY(mutex_);
   std::unique_ptr<Requester> requester_ ABSL_PT_GUARDED_BY(mutex_);
   std::unique_ptr<Responder> responder_ ABSL_PT_GUARDED_BY(mutex_);
+  AnsweredMessages answered_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mrc::shim

@@ -138,6 +138,7 @@ void Qp::reset() {
   requester_->reset();
   responder_->reset();
   outbox_->reset();
+  answered_.reset();
   send_cq_->purge(this);
   recv_cq_->purge(this);
   for (Receive gone; receives_ != nullptr && receives_->pop(&gone);) {

@@ -18,7 +18,8 @@ namespace mrc::shim {
 #define MRC_SHIM_SOFT(F)                                                                                                \
   F(mrc_soft_get_device_list) F(mrc_soft_free_device_list) F(mrc_soft_open_device) F(mrc_soft_close_device)             \
   F(mrc_soft_query_device) F(mrc_soft_query_port) F(mrc_soft_query_gid) F(mrc_soft_alloc_pd) F(mrc_soft_dealloc_pd)     \
-  F(mrc_soft_reg_mr_iova) F(mrc_soft_dereg_mr) F(mrc_soft_set_mailbox) F(mrc_soft_resize_cq)                            \
+  F(mrc_soft_reg_mr_iova) F(mrc_soft_dereg_mr) F(mrc_soft_set_mailbox) F(mrc_soft_mailbox_answered)                     \
+  F(mrc_soft_resize_cq)                                                                                                \
   F(mrc_soft_add_context_handle) F(mrc_soft_remove_context_handle) F(mrc_soft_add_pd_handle)                            \
   F(mrc_soft_remove_pd_handle) F(mrc_soft_create_ah) F(mrc_soft_destroy_ah) F(mrc_soft_create_ud_qp)                    \
   F(mrc_soft_destroy_ud_qp) F(mrc_soft_ud_qpn) F(mrc_soft_modify_ud_qp) F(mrc_soft_post_ud_send)                        \

@@ -191,6 +191,10 @@ int mrc_soft_set_mailbox(mrc_qp* qp, void* addr, size_t length, uint64_t wr_id) 
   return error == 0 ? 0 : errno_value(error);
 }
 
+void mrc_soft_mailbox_answered(mrc_qp* qp, uint32_t count) {
+  if (qp != nullptr) qp->set_mailbox_answered(count);
+}
+
 mrc_qp* mrc_create_qp(mrc_context* mrc_ctx, mrc_qp_init_attr* mrc_qp_attr) {
   if (mrc_ctx == nullptr || mrc_qp_attr == nullptr) return null_with(EINVAL);
   if (mrc::api::inherited(mrc_ctx)) return null_with(EPERM);

@@ -1,9 +1,11 @@
 // Queue pair of the C API: the caller's attributes, around the engine's QP. Settings and the engine's QP are guarded by
-// the device's lock; the count of taken send slots is atomic, because polling frees slots without that lock.
+// the device's lock; the counts of taken send slots and of answered messages are atomic, because they change without
+// that lock.
 //
 // qp.cc creates and destroys it and has the callbacks, qp_modify.cc changes and reads attributes, post.cc posts.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "api/public.h"
@@ -57,6 +59,8 @@ struct mrc_qp final : mrc::core::QpSink {
   // From the engine, with the device's lock held.
   bool on_completion(const mrc::core::Completion& c) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock);
   void on_event(mrc::core::AsyncEvent event) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock);
+  uint32_t mailbox_answered() const override { return mailbox_answered_.load(std::memory_order_relaxed); }
+  void set_mailbox_answered(uint32_t count) { mailbox_answered_.store(count, std::memory_order_relaxed); }
 
  private:
   void use_hint(mrc_qp_hint* hint) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock);
@@ -73,4 +77,5 @@ struct mrc_qp final : mrc::core::QpSink {
   mrc::device::DeviceProfiles::Hold profiles_ ABSL_GUARDED_BY(mrc::device::device_lock);
   mrc::Qpn qpn_;
   mrc::SendSlots slots_;
+  std::atomic<uint32_t> mailbox_answered_{0};
 };

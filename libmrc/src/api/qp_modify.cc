@@ -76,6 +76,7 @@ int mrc_qp::modify(const ibv_qp_attr* verbs, int verbs_mask, const mrc_qp_attr* 
     settings_ = mrc::api::initial_settings(dev.default_qp_attr());
     purge_completions();
     slots_.clear();
+    set_mailbox_answered(0);
   }
   dev.transmit_locked();
   return 0;

@@ -18,9 +18,10 @@
 namespace mrc::core {
 
 namespace {
-// For the thread that serves the mailbox to get a processor, and its answer to arrive. Meanwhile the peer retransmits
-// after each of its probes, which follow at doubling intervals: some seven packets, each over another path.
-constexpr Duration kMailboxAnswerTime = Duration::milliseconds(50);
+// For the thread that serves the mailbox to get a processor, and its answer to arrive, on a host with other work; an
+// owner that ends or does not say what it has answered is not waited for longer. Meanwhile the peer retransmits after
+// each of its probes, which follow at doubling intervals: some ten packets, each over another path.
+constexpr Duration kMailboxAnswerTime = Duration::milliseconds(500);
 }  // namespace
 
 // [MRC-CHOICE-Q26] [MRC-RSP-15] [VRB-RSP-13]
@@ -42,14 +43,19 @@ void Responder::reset() {
   piggyback_ = AckPiggybackPolicy();
   fault_.present = false;
   ack_deadline_ = Instant::never();
-  refusals_.not_before = Instant();
+  refusals_.at_latest = Instant();
+  refusals_.messages = 0;
   msn_ = 0;
   held_ = false;
 }
 
 // [MRC-MBX-2]
 void Responder::expect_mailbox_answer(Instant now) {
-  refusals_.not_before = now + kMailboxAnswerTime;
+  refusals_.at_latest = now + kMailboxAnswerTime;
+  ++refusals_.messages;
+}
+bool Responder::answers_are_due(Instant now) const {
+  return refusals_.messages != qp_.sink.mailbox_answered() && now < refusals_.at_latest;
 }
 
 Psn Responder::psn_of(uint64_t seq) const {
@@ -205,7 +211,7 @@ std::optional<uint8_t*> Responder::find_place(Key rkey, uint64_t va, uint32_t n)
 // QP's own sends end with it, so the answers to messages in the mailbox leave first [MRC-MBX-2].
 bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kRefused, event::Drop{.psn = p.bth.psn});
-  if (seq != received_.expected() || now < refusals_.not_before) return false;
+  if (seq != received_.expected() || answers_are_due(now)) return false;
   fail(now, seq, syndrome,
        syndrome == wire::kSyndromeRemoteAccess ? AsyncEvent::kQpAccessError : AsyncEvent::kQpRequestError);
   return true;
@@ -214,7 +220,7 @@ bool Responder::refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t
 // The memory of its region is gone. As a refused packet, but the fault is not the peer's [MRC-RSP-14].
 bool Responder::refuse_unwritable(Instant now, const wire::Packet& p, uint64_t seq) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kMemoryGone, event::Drop{.psn = p.bth.psn});
-  if (seq != received_.expected() || now < refusals_.not_before) return false;
+  if (seq != received_.expected() || answers_are_due(now)) return false;
   fail_unwritable(now, p.req.reth.rkey, seq);
   return true;
 }

@@ -85,7 +85,8 @@ class Responder {
   };
   struct Refusals {
     Instant last = kLongAgo;  // of a packet outside of the window, or for a QP in error
-    Instant not_before;       // a message to the mailbox may be unanswered
+    Instant at_latest;        // though messages to the mailbox are not answered
+    uint32_t messages = 0;    // to the mailbox, since the QP was reset
   };
   enum class Delivery : uint8_t { kDone, kWaits, kLost, kOutOfOrder };
 
@@ -114,6 +115,7 @@ class Responder {
   bool refuse(Instant now, const wire::Packet& p, uint64_t seq, uint8_t syndrome);
   PendingImm* add_imm(const wire::Packet& p, uint64_t seq);
   void expect_mailbox_answer(Instant now);
+  bool answers_are_due(Instant now) const;
   void fail(Instant now, uint64_t seq, uint8_t syndrome, AsyncEvent event);
   void contradict(Instant now, uint64_t seq);
   // responder_delivery.cc

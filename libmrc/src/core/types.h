@@ -142,6 +142,9 @@ class QpSink {
   // False: the completion cannot be delivered (CQ overrun) and the QP goes to error.
   virtual bool on_completion(const Completion& c) = 0;
   virtual void on_event(AsyncEvent e) = 0;
+  // Of the messages to the mailbox that were completed since the QP was reset last, how many are answered, and the
+  // peer has the answers. [MRC-MBX-2]
+  virtual uint32_t mailbox_answered() const { return 0; }
 
  protected:
   ~QpSink() = default;

@@ -217,6 +217,7 @@ class LoneEndpoint : public testing::Test, public Sink, public QpSink {
     return completions_fit_;
   }
   void on_event(AsyncEvent e) override { events_.push_back(e); }
+  uint32_t mailbox_answered() const override { return mailbox_answered_; }
   void on_port_event(PlaneId, AsyncEvent e) override { events_.push_back(e); }
   void on_endpoint_response(uint16_t id, PlaneId, Duration rtt) override { responses_.push_back({id, rtt}); }
 
@@ -238,6 +239,7 @@ class LoneEndpoint : public testing::Test, public Sink, public QpSink {
   bool completions_fit_ = true;
   std::vector<std::unique_ptr<SentPacket>> sent_;
   std::vector<Completion> sends_, receives_;
+  uint32_t mailbox_answered_ = 0;
   std::vector<AsyncEvent> events_;
   std::vector<std::pair<uint16_t, Duration>> responses_;
 

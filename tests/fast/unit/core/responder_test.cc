@@ -190,34 +190,72 @@ TEST_F(ResponderTest, a_qp_in_error_repeats_its_verdict) {
 }
 
 // [MRC-MBX-2]: what the owner of the mailbox answers would end with the QP.
-TEST_F(ResponderTest, a_refusal_waits_for_the_answers_to_the_mailbox) {
-  std::vector<uint8_t> box(1024);
-  start();
-  endpoint_->modify_qp(now_, qp_, QpState::kReset, attr_);
-  endpoint_->set_mailbox(qp_, {box.data(), box.size(), 5, true});
-  bring_up(qp_);
-  wire::Packet message = imm_packet(0, 0);
-  message.req.reth.rkey = kMailboxKey;
-  message.req.reth.va = 0;
-  wire::Packet bad = write_packet(1);
-  bad.req.reth.rkey = Key(0);
-  arrive(message);
-  ASSERT_EQ(receives_.size(), 1u);
-  arrive(bad);
-  EXPECT_EQ(state(), QpState::kRts);
+class ResponderMailboxTest : public ResponderTest {
+ protected:
+  void start_with_mailbox() {
+    start();
+    endpoint_->modify_qp(now_, qp_, QpState::kReset, attr_);
+    endpoint_->set_mailbox(qp_, {box_.data(), box_.size(), 5, true});
+    bring_up(qp_);
+  }
+  // A message, and a request behind it that is to be refused.
+  void message_and_bad_request() {
+    wire::Packet message = imm_packet(0, 0);
+    message.req.reth.rkey = kMailboxKey;
+    message.req.reth.va = 0;
+    arrive(message);
+    ASSERT_EQ(receives_.size(), 1u);
+    retransmit_bad();
+    EXPECT_EQ(state(), QpState::kRts);
+  }
+  void retransmit_bad() {
+    wire::Packet bad = write_packet(1);
+    bad.req.reth.rkey = Key(0);
+    arrive(bad);
+  }
+
+  std::vector<uint8_t> box_ = std::vector<uint8_t>(1024);
+};
+
+TEST_F(ResponderMailboxTest, a_refusal_waits_for_the_answers_to_the_mailbox) {
+  start_with_mailbox();
+  message_and_bad_request();
   ASSERT_EQ(post(1, 8), PostResult::kOk);  // the answer
   drain();
   EXPECT_EQ(requests().size(), 1u);
   arrive(ack(0));
-  pass(Duration::milliseconds(50) - Duration::nanoseconds(1));
-  arrive(bad);  // retransmitted
+  pass(Duration::milliseconds(60));
+  retransmit_bad();
   EXPECT_EQ(state(), QpState::kRts);
-  pass(Duration::nanoseconds(1));
-  arrive(bad);
+  mailbox_answered_ = 1;
+  retransmit_bad();
   EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
   EXPECT_EQ(state(), QpState::kError);
   ASSERT_EQ(sends_.size(), 1u);
   EXPECT_EQ(sends_[0].status, WcStatus::kSuccess);
+}
+
+TEST_F(ResponderMailboxTest, a_refusal_does_not_wait_longer_for_an_owner_that_does_not_answer) {
+  start_with_mailbox();
+  message_and_bad_request();
+  pass(Duration::milliseconds(500) - Duration::nanoseconds(1));
+  retransmit_bad();
+  EXPECT_EQ(state(), QpState::kRts);
+  pass(Duration::nanoseconds(1));
+  retransmit_bad();
+  EXPECT_EQ(verdict(), wire::kSyndromeRemoteAccess);
+  EXPECT_EQ(state(), QpState::kError);
+}
+
+TEST_F(ResponderMailboxTest, messages_before_a_reset_are_not_waited_for) {
+  start_with_mailbox();
+  message_and_bad_request();
+  endpoint_->modify_qp(now_, qp_, QpState::kReset, attr_);
+  bring_up(qp_);
+  wire::Packet bad = write_packet(0);
+  bad.req.reth.rkey = Key(0);
+  arrive(bad);
+  EXPECT_EQ(state(), QpState::kError);
 }
 
 TEST_F(ResponderTest, without_a_verdict_of_its_own_it_says_that_none_will_come) {
