@@ -24,6 +24,7 @@ LAYERS = {
 }
 SANS_IO = ("base", "wire", "core", "simnet", "ctl")
 MAX_LINES = 600
+MAX_README = 120
 MAX_FUNCTION = 70
 MAX_MEMBERS = 15
 TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "libmrc", "nccl-plugin", "sim", "spec", "tests", "tools", "verbs-shim"}
@@ -177,6 +178,8 @@ def check_locks(path, lines):
 def check_length(path, lines):
     if path.startswith("libmrc/src/") and len(lines) > MAX_LINES:
         yield len(lines), f"{len(lines)} lines, at most {MAX_LINES}: split it by concern"
+    if path == "README.md" and len(lines) > MAX_README:
+        yield len(lines), f"{len(lines)} lines, at most {MAX_README}: details belong into a page that it names"
 
 
 def check_functions(_path, lines):
@@ -289,9 +292,9 @@ def check_place(path, _lines):
 
 def complaints(path, lines):
     code = strip_comments(lines) if path.endswith((".h", ".cc", ".c")) else lines
-    found = list(check_place(path, lines))
+    found = [*check_place(path, lines), *check_length(path, lines)]
     if path.endswith((".h", ".cc", ".c")):
-        for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks, check_length,
+        for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks,
                      check_functions, check_members, check_close, check_clock, check_one_way, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/facts/style/"):
@@ -329,7 +332,7 @@ def self_test():
         "tools/mrcd/one_way.cc": ["int64_t last = INT64_MIN / 4;", "bool open(std::string* error);", "std::string* const why = &text;",
                                   "void* cookie = nullptr;", "void f(void *const cookie);"],
         "libmrc/src/device/time.cc": ["const Instant now = clock_now();", "until = mrc::device::clock_now() + max;"],
-        "README.md": ["see /work" + "/main"],
+        "README.md": ["see /work" + "/main"] + ["text"] * MAX_README,
         "cmake/a.cmake": ["set(x 1)"],
     }
     expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
@@ -337,7 +340,7 @@ def self_test():
                 "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
                 "verbs-shim/objects/open.h": 1, "libmrc/src/core/busy.h": 1, "tools/mrcd/close.cc": 7,
                 "tools/mrcd/one_way.cc": 5, "libmrc/src/device/time.cc": 2,
-                "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 1, "cmake/a.cmake": 1}
+                "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 2, "cmake/a.cmake": 1}
     good = {
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
         "tools/mrc-perf/a.cc": ['#include "options.h"', "void line(std::string* text);", "int64_t least = INT64_MIN;",
