@@ -7,8 +7,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+import plane_outage  # noqa: E402
 
 build = "build/release"
 verbose = False
@@ -122,7 +127,7 @@ def mrc(place, seconds, size, depth, fault=None, over=None):
 
 def mrc_dead_plane(place, dead=1, dies=1.0, returns=2.0, seconds=3.5):
     """One QP while plane 2 is black for a second. The share of a plane is what each of the four carried before; three
-    shares must stand again soon after the death. below_ms: for how long less than 0.9 of them moved (mean of 40 ms);
+    shares must stand again soon after the death. below_ms: plane_outage.below_share_ms();
     back_ms: from the plane's return until it carries a tenth of its share."""
     binary = program("mrc-perf")
     if binary is None:
@@ -135,17 +140,10 @@ def mrc_dead_plane(place, dead=1, dies=1.0, returns=2.0, seconds=3.5):
         return {"error": error}
     j = last_json(text)
     rows = j["timeline"]
-
-    def mean(begin, end, value):
-        chosen = [value(r) for r in rows if begin <= r["t"] < end]
-        return sum(chosen) / len(chosen) if chosen else 0
-
-    before = mean(0.3, dies - 0.1, lambda r: r["gbps"])
-    share = mean(0.3, dies - 0.1, lambda r: r["plane_gbps"][dead])
-    steps = [dies - 0.1 + k * 0.01 for k in range(round((returns - dies) / 0.01))]
-    below = sum(mean(t, t + 0.04, lambda r: r["gbps"]) < 0.9 * (before - share) for t in steps) * 10
+    before, share = plane_outage.before(rows, dead, dies)
     again = [r["t"] for r in rows if r["t"] > returns - 0.1 and r["plane_gbps"][dead] > 0.1 * share]
-    return {"gbps": before, "dead_gbps": mean(dies + 0.1, returns - 0.1, lambda r: r["gbps"]), "below_ms": below,
+    return {"gbps": before, "dead_gbps": plane_outage.mean(rows, dies + 0.1, returns - 0.1, lambda r: r["gbps"]),
+            "below_ms": plane_outage.below_share_ms(rows, dead, dies, returns),
             "back_ms": max(0, (again[0] - returns) * 1000) if again else float("inf"), "wrong": 0 if j["ok"] else 1}
 
 

@@ -9,6 +9,7 @@ import sys
 
 import machine_load
 import merge_rows
+import plane_outage
 
 PLANE = 1  # plane 2, counted from zero
 SETTLE_UP = 1.0  # seconds within which a recovered plane must be used again
@@ -23,18 +24,8 @@ def rate(rows):
 
 
 def below_share_ms(rows, down, up):
-    """Milliseconds from the plane's death on in which less than 0.9 of the share of the other planes moved (means of 40 ms), as
-    mrc_dead_plane() in tools/bench.d/programs.py has it. None: the rows are too long for it."""
-    if merge_rows.interval(rows) > 0.02:
-        return None
-
-    def mean(begin, end, value):
-        chosen = [value(r) for r in rows if begin <= r["t"] < end]
-        return statistics.mean(chosen) if chosen else 0.0
-
-    intact = mean(0.3, down - 0.1, lambda r: r["gbps"]) - mean(0.3, down - 0.1, lambda r: r["plane_gbps"][PLANE])
-    steps = [down - 0.1 + k * 0.01 for k in range(round((up - down) / 0.01))]
-    return 10 * sum(mean(t, t + 0.04, lambda r: r["gbps"]) < 0.9 * intact for t in steps)
+    """As plane_outage has it. None: the rows are too long for it."""
+    return plane_outage.below_share_ms(rows, PLANE, down, up) if merge_rows.interval(rows) <= 0.02 else None
 
 
 def judge(report, down, up):
