@@ -11,7 +11,8 @@ namespace mrc::shim {
 class AnsweredMessages {
  public:
   void on_message() { ++arrived_; }
-  // Nothing is owed for those that have arrived: the answers are among the first `posted` requests to MRC.
+  // Nothing is owed for those that have arrived: the answers, which are signalled, are among the first `posted`
+  // requests to MRC.
   void on_served(uint64_t posted) {
     if (served_ == arrived_) return;
     served_ = arrived_;

@@ -24,7 +24,7 @@ class MrcSendSlots {
     check();
   }
 
-  uint64_t posted() const { return posted_; }
+  uint64_t posted_up_to_signalled() const { return next_ == 0 ? 0 : posted_at_[(next_ - 1) % slots_]; }
   uint64_t released() const { return released_; }
 
   // Signalled requests are counted from 0.

@@ -60,8 +60,9 @@ class Outbox {
   void on_completion(uint32_t slot, ibv_wc_status status);
   // Messages of the protocol that the peer may not have received yet.
   uint32_t own_in_flight() const { return own_in_flight_; }
-  // Requests that were posted since the last reset, and of them those that MRC has completed.
-  uint64_t posted() const { return slots_.posted(); }
+  // Requests that were posted since the last reset, up to the last signalled one, and of all those that MRC is known to
+  // have completed.
+  uint64_t posted_up_to_signalled() const { return slots_.posted_up_to_signalled(); }
   uint64_t completed() const { return slots_.released(); }
   void reset();
   void check() const;

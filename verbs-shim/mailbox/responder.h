@@ -63,8 +63,8 @@ class Responder {
     check();
   }
   uint32_t consumed() const { return consumed_; }
-  // Nothing that has arrived waits for this side, but for a receive request of the application.
-  bool is_done() const { return !ack_due() && (stopped_ || waits_for_receive_ || !requests_.has_unmatched()); }
+  // Nothing that has arrived is still to be carried out or confirmed.
+  bool is_done() const { return !ack_due() && (stopped_ || !requests_.has_unmatched()); }
   bool has_deferred_work() const { return ack_due() || consumed_ > 0; }
 
   // The application, or its process, ends the connection. A peer that waits for the answer to a READ or an atomic is

@@ -154,6 +154,7 @@ int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   } else if (responder_->waits_for_receive()) {
     responder_->run();
     if (responder_->has_deferred_work()) context_->defer(this);
+    note_answers();
   }
   check();
   if (error != 0 && bad != nullptr) *bad = wr;
@@ -202,7 +203,7 @@ void Qp::end() {
 
 // [MRC-MBX-2]
 void Qp::note_answers() {
-  if (responder_->is_done() && !outbox_->waits_for_memory()) answered_.on_served(outbox_->posted());
+  if (responder_->is_done() && !outbox_->waits_for_memory()) answered_.on_served(outbox_->posted_up_to_signalled());
   if (answered_.on_completed(outbox_->completed())) mrc_.mailbox_answered(answered_.count());
 }
 
@@ -228,6 +229,7 @@ void Qp::tick(uint64_t now) {
     if (mrc_error_pending_) fail_mrc();
   } else if (!outbox_->waits_for_memory()) {
     advance();
+    note_answers();
   }
 }
 

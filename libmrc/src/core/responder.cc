@@ -20,7 +20,7 @@ namespace mrc::core {
 namespace {
 // For the thread that serves the mailbox to get a processor, and its answer to arrive, on a host with other work; an
 // owner that ends or does not say what it has answered is not waited for longer. Meanwhile the peer retransmits after
-// each of its probes, which follow at doubling intervals: some ten packets, each over another path.
+// each of its probes, which follow at intervals that double up to 32 ms: some twenty packets, each over another path.
 constexpr Duration kMailboxAnswerTime = Duration::milliseconds(500);
 }  // namespace
 

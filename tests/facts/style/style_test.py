@@ -178,7 +178,7 @@ def check_locks(path, lines):
 def check_length(path, lines):
     if path.startswith("libmrc/src/") and len(lines) > MAX_LINES:
         yield len(lines), f"{len(lines)} lines, at most {MAX_LINES}: split it by concern"
-    if path == "README.md" and len(lines) > MAX_README:
+    if path == "README.md" and len(lines) - (lines[-1] == "") > MAX_README:
         yield len(lines), f"{len(lines)} lines, at most {MAX_README}: details belong into a page that it names"
 
 

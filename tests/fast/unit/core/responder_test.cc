@@ -252,9 +252,10 @@ TEST_F(ResponderMailboxTest, messages_before_a_reset_are_not_waited_for) {
   message_and_bad_request();
   endpoint_->modify_qp(now_, qp_, QpState::kReset, attr_);
   bring_up(qp_);
-  wire::Packet bad = write_packet(0);
-  bad.req.reth.rkey = Key(0);
-  arrive(bad);
+  receives_.clear();
+  message_and_bad_request();
+  mailbox_answered_ = 1;
+  retransmit_bad();
   EXPECT_EQ(state(), QpState::kError);
 }
 

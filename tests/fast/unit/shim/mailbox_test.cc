@@ -346,10 +346,12 @@ TEST_F(MailboxTest, without_receive_request_everything_waits_and_goes_on) {
   ASSERT_EQ(a.request(2, IBV_WR_RDMA_READ, 8, b.address()), 0);
   settle();
   EXPECT_TRUE(b.responder.waits_for_receive());
+  EXPECT_FALSE(b.responder.is_done());
   EXPECT_TRUE(a.sent.empty());
   b.receive(5, 8);
   b.responder.run();
   settle();
+  EXPECT_TRUE(b.responder.is_done());
   ASSERT_EQ(a.sent.size(), 2u);
   EXPECT_EQ(a.sent[1].opcode, IBV_WC_RDMA_READ);
 }

@@ -33,6 +33,20 @@ TEST(MrcSendSlots, requests_behind_the_signalled_one_keep_their_slots) {
   EXPECT_EQ(slots.room(0), 8u);
 }
 
+TEST(MrcSendSlots, unsignalled_requests_behind_the_last_signalled_one_are_left_out) {
+  MrcSendSlots slots(2);
+  slots.post(false);
+  EXPECT_EQ(slots.posted_up_to_signalled(), 0u);
+  slots.post(true);
+  EXPECT_EQ(slots.posted_up_to_signalled(), 2u);
+  slots.complete();
+  slots.post(false);
+  EXPECT_EQ(slots.posted_up_to_signalled(), 2u);
+  EXPECT_EQ(slots.released(), 2u);
+  slots.reset();
+  EXPECT_EQ(slots.posted_up_to_signalled(), 0u);
+}
+
 TEST(MrcSendSlots, signalled_requests_are_counted_in_their_order) {
   MrcSendSlots slots(3);
   for (uint64_t i = 0; i < 10; ++i) {  // three times round the ring
