@@ -23,12 +23,14 @@ constexpr uint64_t kEnoughMessages = 8;
 
 }  // namespace
 
-Monitor::Monitor(ibv_context* context, mrc_qp* qp, uint64_t message, bool live, uint32_t timeline_ms, std::FILE* out)
+Monitor::Monitor(ibv_context* context, mrc_qp* qp, uint64_t message, bool live, const Timeline& timeline,
+                 std::FILE* out)
     : context_(context),
       qp_(qp),
       message_(message),
       live_length_(live ? 1000 : 0),
-      row_length_(timeline_ms),
+      row_length_(timeline.row_ms),
+      line_length_(timeline.line_ms),
       out_(out) {}
 
 void Monitor::start(Clock::time_point now) {
@@ -36,16 +38,22 @@ void Monitor::start(Clock::time_point now) {
   const Snapshot stats = read_device_stats(context_);
   live_.start(now, live_length_, stats);
   row_.start(now, row_length_, stats);
-  next_ = std::min(live_.next(), row_.next());
-  if (row_length_.count() != 0)
+  line_.start(now, line_length_, stats);
+  next_ = std::min({live_.next(), row_.next(), line_.next()});
+  if (line_length_.count() != 0)
     std::fprintf(out_, "%8s %8s %7s  %-24s %7s  %s\n", "ms", "Gb/s", "planes", "Gb/s per plane", "retx",
                  "EVs good/skip/bad/denied");
 }
 
 void Monitor::due(Clock::time_point now, uint64_t bytes) {
-  if (row_.due(now)) timeline_row(now, bytes);
+  if (row_.due(now)) {
+    Snapshot stats = read_device_stats(context_);
+    rows_.push_back(row_since(row_, now, stats, bytes));
+    row_.advance(now, std::move(stats), bytes);
+  }
+  if (line_.due(now)) timeline_line(now, bytes);
   if (live_.due(now)) live_line(now, bytes);
-  next_ = std::min(live_.next(), row_.next());
+  next_ = std::min({live_.next(), row_.next(), line_.next()});
 }
 
 void Monitor::live_line(Clock::time_point now, uint64_t bytes) {
@@ -63,18 +71,18 @@ void Monitor::live_line(Clock::time_point now, uint64_t bytes) {
   live_.advance(now, std::move(stats), bytes);
 }
 
-void Monitor::timeline_row(Clock::time_point now, uint64_t bytes) {
-  Snapshot stats = read_device_stats(context_);
+TimelineRow Monitor::row_since(const ReportInterval& last, Clock::time_point now, const Snapshot& stats,
+                               uint64_t bytes) const {
   const QpSnapshot qp = read_qp_stats(qp_);
   TimelineRow row;
-  const double elapsed = row_.seconds(now);
+  const double elapsed = last.seconds(now);
   row.at_s = seconds(now - begin_);
-  row.gbps = gbps(row_.bytes(bytes), elapsed);
-  row.retransmits = row_.counted(stats, "retransmits");
-  row.needless = row_.counted(stats, "spurious_retransmits");
+  row.gbps = gbps(last.bytes(bytes), elapsed);
+  row.retransmits = last.counted(stats, "retransmits");
+  row.needless = last.counted(stats, "spurious_retransmits");
   uint64_t total = 0;
   for (size_t p = 0; p < stats.planes.size(); ++p) {
-    const uint64_t sent = row_.sent_by(stats, p);
+    const uint64_t sent = last.sent_by(stats, p);
     row.plane_gbps.push_back(gbps(sent, elapsed));
     total += sent;
   }
@@ -85,7 +93,12 @@ void Monitor::timeline_row(Clock::time_point now, uint64_t bytes) {
   row.skip = qp.count("SKIP");
   row.assumed_bad = qp.count("ASSUMED_BAD");
   row.denied = qp.count("DENIED");
+  return row;
+}
 
+void Monitor::timeline_line(Clock::time_point now, uint64_t bytes) {
+  Snapshot stats = read_device_stats(context_);
+  const TimelineRow row = row_since(line_, now, stats, bytes);
   std::string planes;
   for (double g : row.plane_gbps) {
     char text[16];
@@ -96,8 +109,7 @@ void Monitor::timeline_row(Clock::time_point now, uint64_t bytes) {
                planes.c_str(), static_cast<unsigned long long>(row.retransmits), row.good, row.skip, row.assumed_bad,
                row.denied);
   std::fflush(out_);
-  rows_.push_back(std::move(row));
-  row_.advance(now, std::move(stats), bytes);
+  line_.advance(now, std::move(stats), bytes);
 }
 
 nlohmann::json timeline_to_json(const std::vector<TimelineRow>& rows) {

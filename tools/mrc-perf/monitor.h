@@ -29,8 +29,12 @@ struct TimelineRow {
 
 class Monitor {
  public:
+  // Milliseconds of a row of the timeline, and of a printed line of it; 0: none.
+  struct Timeline {
+    uint32_t row_ms = 0, line_ms = 0;
+  };
   // `message`: bytes of one message.
-  Monitor(ibv_context* context, mrc_qp* qp, uint64_t message, bool live, uint32_t timeline_ms, std::FILE* out);
+  Monitor(ibv_context* context, mrc_qp* qp, uint64_t message, bool live, const Timeline& timeline, std::FILE* out);
 
   void start(Clock::time_point now);
   // `bytes`: payload done so far, both directions.
@@ -42,15 +46,16 @@ class Monitor {
  private:
   void due(Clock::time_point now, uint64_t bytes);
   void live_line(Clock::time_point now, uint64_t bytes);
-  void timeline_row(Clock::time_point now, uint64_t bytes);
+  void timeline_line(Clock::time_point now, uint64_t bytes);
+  TimelineRow row_since(const ReportInterval& last, Clock::time_point now, const Snapshot& stats, uint64_t bytes) const;
 
   ibv_context* const context_;
   mrc_qp* const qp_;
   const uint64_t message_;
-  const std::chrono::milliseconds live_length_, row_length_;  // 0: none
+  const std::chrono::milliseconds live_length_, row_length_, line_length_;  // 0: none
   std::FILE* const out_;
   Clock::time_point begin_, next_;
-  ReportInterval live_, row_;
+  ReportInterval live_, row_, line_;
   std::vector<TimelineRow> rows_;
 };
 

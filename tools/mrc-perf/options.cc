@@ -134,6 +134,11 @@ void add_test_options(CLI::App* group, Options* o, Given* given) {
                        ->add_option("--timeline", o->timeline_ms,
                                     "Print a line each so many milliseconds: throughput, planes, EV states")
                        ->check(support::in_range(1, 60000));
+  group
+      ->add_option("--timeline-lines", o->timeline_line_ms,
+                   "Milliseconds between the printed lines, where the rows of --json follow each other faster")
+      ->check(support::in_range(1, 60000))
+      ->needs(timeline);
   group->add_option("--timeout", o->timeout, "Packet timeout exponent n: 1.024 us * 2^n")
       ->check(support::in_range(0, kMaxTimeout));
   group->add_option(

@@ -73,7 +73,8 @@ struct Options {
   bool verify = false;
   uint64_t seed = 1;
   uint32_t timeline_ms = 0;
-  int timeout = -1;  // exponent as in mrc_qp_attr; -1: the device's default
+  uint32_t timeline_line_ms = 0;  // 0: as timeline_ms
+  int timeout = -1;               // exponent as in mrc_qp_attr; -1: the device's default
   int retry_linear = -1;
   int retry_exp = -1;
   bool sleepy_server = false;

@@ -129,8 +129,10 @@ class Session {
 
   nlohmann::json measure(const Plan& plan, Runner* runner) {
     const bool shows = (!o_.is_server() || o_.bidirectional) && o_.test != Test::kLatency;
+    Monitor::Timeline timeline;
+    if (shows) timeline = {o_.timeline_ms, o_.timeline_line_ms != 0 ? o_.timeline_line_ms : o_.timeline_ms};
     Monitor monitor(device_.verbs(), runner->first_qp(), plan.size,
-                    shows && !o_.quiet && o_.timeline_ms == 0 && o_.threads == 1, shows ? o_.timeline_ms : 0,
+                    shows && !o_.quiet && o_.timeline_ms == 0 && o_.threads == 1, timeline,
                     o_.json == "-" ? stderr : stdout);
     runner->start(monitor);
     oob_.barrier("start");

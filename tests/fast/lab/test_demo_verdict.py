@@ -1,5 +1,4 @@
 """The verdict of tools/demo, on reports that are made up."""
-import io
 import os
 import sys
 
@@ -82,14 +81,6 @@ def test_ten_rows_become_one():
 def test_a_late_row_counts_by_its_length():
     rows = [{"t": t, "gbps": g, "plane_gbps": [g], "planes_in_use": 1, "retransmits": 0} for t, g in ((0.01, 4.0), (0.04, 8.0))]
     assert round(merge_rows.merge(rows, 2)[0]["gbps"], 9) == 7.0
-
-
-def test_ten_rows_of_text_become_one():
-    row = "{:8.0f} {:8.2f} {:7d}  {:<24} {:7d}  64/0/0/0\n"
-    text = ["head\n", *(row.format(10 * (i + 1), 2.0, 2, " 1.00  1.00 ", 1) for i in range(10)), "tail\n"]
-    out = io.StringIO()
-    merge_rows.filter_text(text, 10, out)
-    assert out.getvalue() == "head\n" + row.format(100, 2.0, 2, " 1.00  1.00 ", 10) + "tail\n", out.getvalue()
 
 
 def test_a_busy_machine_is_told_above_its_processors_only():

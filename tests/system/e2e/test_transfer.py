@@ -1,7 +1,8 @@
 """Clean transfers: operations, sizes, queue pairs, directions, MTUs."""
+import re
 import signal
 
-from pair import Pair, succeed, verified
+from pair import ROW, Pair, succeed, verified
 
 
 def test_write():
@@ -128,6 +129,13 @@ def test_timeline():
     assert all(a["t"] < b["t"] for a, b in zip(rows, rows[1:]))
     assert all(len(r["plane_gbps"]) == 4 for r in rows)
     assert sum(r["good"] for r in rows) > 0, "no state of any EV was read"
+
+
+def test_printed_lines_may_be_fewer_than_the_rows_of_the_report():
+    pair = Pair(["--duration", "1", "--timeline", "20", "--timeline-lines", "200"])
+    assert pair.finish() == (0, 0), pair
+    printed = re.findall(ROW, pair.client.err, re.MULTILINE)
+    assert 1 <= len(printed) < len(pair.report()["timeline"]), pair
 
 
 def test_interrupted():
