@@ -14,9 +14,7 @@ namespace mrc::perf {
 
 namespace {
 
-constexpr uint64_t kSignalEvery = 16, kQueue = 64;
-constexpr uint64_t kWarmUp = 1000, kSliceWarmUp = 100;  // rounds
-constexpr uint64_t kSpins = 64;                         // polls between two readings of the clock
+constexpr uint64_t kSpins = 64;  // polls between two readings of the clock
 constexpr auto kRepeat = std::chrono::milliseconds(100);
 // Of a round, at the client; the server waits longer for the client's message.
 constexpr auto kRoundLimit = std::chrono::seconds(10), kServerLimit = std::chrono::seconds(40);
@@ -29,7 +27,7 @@ Clock::duration length_of(double seconds) {
 
 void DatagramLatency::send(uint64_t round) {
   const uint64_t size = s_.plan.size;
-  while (posted_ - released_ >= std::min<uint64_t>(kQueue, s_.plan.depth)) poll();
+  while (posted_ - released_ >= std::min<uint64_t>(LatencyRounds::kQueue, s_.plan.depth)) poll();
   if (size > 0) s_.source.data()[size - 1] = static_cast<uint8_t>(round + 1);
   const auto qp = static_cast<uint32_t>(round % s_.options.qps);
   ibv_sge sge{reinterpret_cast<uint64_t>(s_.source.data()), static_cast<uint32_t>(size), s_.source.mr().lkey};
@@ -39,7 +37,8 @@ void DatagramLatency::send(uint64_t round) {
   wr.imm_data = static_cast<uint32_t>(round);
   wr.send_flags = s_.datagrams.inline_flag(size);
   // With several queue pairs every send is signalled: a completion releases the slots of its own queue pair only.
-  const bool signalled = s_.options.qps > 1 || s_.plan.depth < 2 * kSignalEvery || (posted_ + 1) % kSignalEvery == 0;
+  const bool signalled = s_.options.qps > 1 || s_.plan.depth < 2 * LatencyRounds::kSignalEvery ||
+                         (posted_ + 1) % LatencyRounds::kSignalEvery == 0;
   if (signalled) wr.send_flags |= IBV_SEND_SIGNALED;
   s_.datagrams.post(qp, &wr);
   ++posted_;
@@ -117,7 +116,7 @@ int64_t DatagramLatency::ask() {
 
 void DatagramLatency::request_rounds(double seconds) {
   const uint64_t wanted = s_.options.iters;
-  const uint64_t max_warm_up = s_.options.slices ? kSliceWarmUp : kWarmUp;
+  const uint64_t max_warm_up = s_.options.slices ? LatencyRounds::kSliceWarmUp : LatencyRounds::kWarmUp;
   const uint64_t warm_up = wanted != 0 ? std::min(max_warm_up, wanted / 10 + 1) : max_warm_up;
   const auto until = Clock::now() + length_of(seconds);
   samples_.reserve(wanted != 0 ? wanted : 1U << 20);

@@ -14,10 +14,8 @@ namespace mrc::perf {
 
 namespace {
 
-constexpr uint64_t kSignalEvery = 16, kQueue = 64;
 constexpr uint64_t kReceiveId = 1ULL << 56;
 constexpr uint32_t kReceives = 16;
-constexpr uint64_t kWarmUp = 1000, kSliceWarmUp = 100;  // rounds
 // Time limit of the last round after the end of the duration; the server waits longer for the client's message.
 constexpr auto kLastRound = std::chrono::seconds(10), kLastMessage = std::chrono::seconds(40);
 
@@ -41,7 +39,7 @@ void Latency::post_first_receives() {
 
 void Latency::post(uint64_t round) {
   const uint64_t qp = round % s_.connection.qps().size();
-  while (posted_ - released_ >= std::min<uint64_t>(kQueue, s_.plan.depth)) poll();
+  while (posted_ - released_ >= std::min<uint64_t>(LatencyRounds::kQueue, s_.plan.depth)) poll();
   if (s_.plan.size > 0) s_.source.data()[s_.plan.size - 1] = static_cast<uint8_t>(round + 1);
   ibv_sge sge{reinterpret_cast<uint64_t>(s_.source.data()), static_cast<uint32_t>(s_.plan.size), s_.source.mr().lkey};
   ibv_send_wr wr{}, *bad = nullptr;
@@ -51,8 +49,8 @@ void Latency::post(uint64_t round) {
   if (s_.plan.size <= static_cast<uint64_t>(s_.options.inline_bytes) && s_.plan.size <= s_.connection.max_inline())
     wr.send_flags |= IBV_SEND_INLINE;
   // With several queue pairs every send is signalled: a completion releases the slots of its own queue pair only.
-  const bool signalled =
-      s_.connection.qps().size() > 1 || s_.plan.depth < 2 * kSignalEvery || (posted_ + 1) % kSignalEvery == 0;
+  const bool signalled = s_.connection.qps().size() > 1 || s_.plan.depth < 2 * LatencyRounds::kSignalEvery ||
+                         (posted_ + 1) % LatencyRounds::kSignalEvery == 0;
   wr.wr_id = posted_ + 1;
   if (signalled) wr.send_flags |= IBV_SEND_SIGNALED;
   wr.imm_data = static_cast<uint32_t>(round);
@@ -108,7 +106,7 @@ bool Latency::wait(uint64_t round) {
 
 void Latency::run_client(double seconds) {
   const uint64_t wanted = s_.options.iters;
-  const uint64_t max_warm_up = s_.options.slices ? kSliceWarmUp : kWarmUp;
+  const uint64_t max_warm_up = s_.options.slices ? LatencyRounds::kSliceWarmUp : LatencyRounds::kWarmUp;
   const uint64_t warm_up = wanted != 0 ? std::min(max_warm_up, wanted / 10 + 1) : max_warm_up;
   const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const auto until = Clock::now() + length;

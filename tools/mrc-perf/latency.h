@@ -20,6 +20,12 @@ struct LatencyResult {
   uint64_t sent = 0, received = 0, repeated = 0;  // of datagrams: of this side; the rounds that were asked for again
 };
 
+// Of writes and of datagrams.
+struct LatencyRounds {
+  static constexpr uint64_t kWarmUp = 1000, kSliceWarmUp = 100;
+  static constexpr uint64_t kSignalEvery = 16, kQueue = 64;  // sends
+};
+
 struct LatencySetup {
   const Options& options;
   const Plan& plan;

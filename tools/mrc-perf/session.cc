@@ -155,7 +155,7 @@ class Session {
     Pattern pattern(o_.seed, std::max<uint64_t>(size, 64));
     Memory source(device_, pattern.data(), pattern.size());
     const auto runner = make_runner({o_, share_, plan, device_, channels_, pattern, source});
-    Monitor monitor(device_.verbs(), runner->first_qp(), plan.size, false, 0, stderr);
+    Monitor monitor(device_.verbs(), runner->first_qp(), plan.size, false, {}, stderr);
     const bool client = !o_.is_server();
     runner->start(monitor);
     oob_.barrier("slices");
