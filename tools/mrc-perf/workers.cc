@@ -86,8 +86,8 @@ void Workers::start(const Pattern& pattern, const Memory& source, Monitor& monit
   for (size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = workers_[i];
     if (i > 0)
-      worker.silent =
-          std::make_unique<Monitor>(device_.verbs(), worker.connection->qps()[0], plan_.size, false, 0, stderr);
+      worker.silent = std::make_unique<Monitor>(device_.verbs(), worker.connection->qps()[0], plan_.size, false,
+                                                Monitor::Timeline(), stderr);
     worker.transfer =
         std::make_unique<Transfer>(TransferSetup{options_, plan_, *worker.connection, pattern, source, *worker.buffer,
                                                  *channels_[i], i > 0 ? *worker.silent : monitor, client});
