@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 namespace mrc::perf {
 
@@ -46,18 +45,17 @@ void Monitor::start(Clock::time_point now) {
 }
 
 void Monitor::due(Clock::time_point now, uint64_t bytes) {
+  const Snapshot stats = read_device_stats(context_);
   if (row_.due(now)) {
-    Snapshot stats = read_device_stats(context_);
     rows_.push_back(row_since(row_, now, stats, bytes));
-    row_.advance(now, std::move(stats), bytes);
+    row_.advance(now, stats, bytes);
   }
-  if (line_.due(now)) timeline_line(now, bytes);
-  if (live_.due(now)) live_line(now, bytes);
+  if (line_.due(now)) timeline_line(now, stats, bytes);
+  if (live_.due(now)) live_line(now, stats, bytes);
   next_ = std::min({live_.next(), row_.next(), line_.next()});
 }
 
-void Monitor::live_line(Clock::time_point now, uint64_t bytes) {
-  Snapshot stats = read_device_stats(context_);
+void Monitor::live_line(Clock::time_point now, const Snapshot& stats, uint64_t bytes) {
   uint64_t sent = 0;
   for (size_t p = 0; p < stats.planes.size(); ++p) sent += live_.sent_by(stats, p);
   const bool by_packets = sent < kEnoughMessages * message_;
@@ -68,7 +66,7 @@ void Monitor::live_line(Clock::time_point now, uint64_t bytes) {
       seconds(now - begin_), gbps(by_packets ? sent : live_.bytes(bytes), live_.seconds(now)),
       by_packets ? " in packets" : "", counted("retransmits"), counted("spurious_retransmits"), counted("timeouts"));
   std::fflush(out_);
-  live_.advance(now, std::move(stats), bytes);
+  live_.advance(now, stats, bytes);
 }
 
 TimelineRow Monitor::row_since(const ReportInterval& last, Clock::time_point now, const Snapshot& stats,
@@ -96,8 +94,7 @@ TimelineRow Monitor::row_since(const ReportInterval& last, Clock::time_point now
   return row;
 }
 
-void Monitor::timeline_line(Clock::time_point now, uint64_t bytes) {
-  Snapshot stats = read_device_stats(context_);
+void Monitor::timeline_line(Clock::time_point now, const Snapshot& stats, uint64_t bytes) {
   const TimelineRow row = row_since(line_, now, stats, bytes);
   std::string planes;
   for (double g : row.plane_gbps) {
@@ -109,7 +106,7 @@ void Monitor::timeline_line(Clock::time_point now, uint64_t bytes) {
                planes.c_str(), static_cast<unsigned long long>(row.retransmits), row.good, row.skip, row.assumed_bad,
                row.denied);
   std::fflush(out_);
-  line_.advance(now, std::move(stats), bytes);
+  line_.advance(now, stats, bytes);
 }
 
 nlohmann::json timeline_to_json(const std::vector<TimelineRow>& rows) {

@@ -45,8 +45,8 @@ class Monitor {
 
  private:
   void due(Clock::time_point now, uint64_t bytes);
-  void live_line(Clock::time_point now, uint64_t bytes);
-  void timeline_line(Clock::time_point now, uint64_t bytes);
+  void live_line(Clock::time_point now, const Snapshot& stats, uint64_t bytes);
+  void timeline_line(Clock::time_point now, const Snapshot& stats, uint64_t bytes);
   TimelineRow row_since(const ReportInterval& last, Clock::time_point now, const Snapshot& stats, uint64_t bytes) const;
 
   ibv_context* const context_;
