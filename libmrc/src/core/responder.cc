@@ -18,9 +18,10 @@
 namespace mrc::core {
 
 namespace {
-// For the thread that serves the mailbox to get a processor, and its answer to arrive, on a host with other work; an
-// owner that ends or does not say what it has answered is not waited for longer. Meanwhile the peer retransmits after
-// each of its probes, which follow at intervals that double up to 32 ms: some twenty packets, each over another path.
+// Time for the thread that serves the mailbox to get a processor on a host with other work, and for its answer to
+// arrive. It is also the limit where the owner has ended, or does not report its answers. Meanwhile the peer
+// retransmits after each of its probes, at intervals that double up to 32 ms: some twenty packets, each over another
+// path.
 constexpr Duration kMailboxAnswerTime = Duration::milliseconds(500);
 }  // namespace
 

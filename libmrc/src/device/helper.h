@@ -34,10 +34,10 @@
 //   nice -10, which needs RLIMIT_NICE           6.8, 1151              60, 108           24, 534
 //   sockets that poll busily for 50 us          8.1, 1603              57, 93            27, 1276
 //
-// Beside busy processes a program that spins has a p99 of 10 ms with each of them, a turn of the scheduler. To be woken
-// at a post would come to serving at every arrival, since a post sends by itself: so tried, loaded, ib_write_lat's p50
-// rose from 10 to 50 to 390 us, because the helper took the processor from the program. SCHED_BATCH is for threads that
-// may wait longer, which neither the helper nor a program's thread may.
+// Beside busy processes a program that spins had a p99 of 10 to 17 ms in every run, with each of them: turns of the
+// scheduler. To be woken at a post would come to serving at every arrival, since a post sends by itself: so tried,
+// loaded, ib_write_lat's p50 rose from 10 to 50 to 390 us, because the helper took the processor from the program.
+// SCHED_BATCH is for threads that may wait longer, which neither the helper nor a program's thread may.
 #pragma once
 
 #include <poll.h>
