@@ -7,7 +7,8 @@
 // 1. Overtaken. A packet is lost when another one, sent at least a reordering window later on the same plane, has
 //    arrived; half to one window after that, where hosts read planes in turn, since SACKs come over all planes and
 //    overtake each other, but do not wait in the queues of data: at most the host's delay. It is also lost,
-//    although no packet was sent that much later, when the window has passed since a later one of its plane arrived.
+//    although no packet was sent that much later, when the window has passed since a later one of its plane arrived;
+//    where hardware answers, at once and of all planes, since a round trip after it was sent, if that is sooner.
 //    The window is the lateness of packets among those of all planes, up to a round trip: one plane alone has too few
 //    samples of it. Lateness is measured by a SACK that names the late packet itself: a packet reported by another
 //    packet's SACK may have been in time, and its own SACK was lost.
@@ -124,7 +125,8 @@ class LossDetector {
     const Instant limited_from = without_silence(sent_at);
     if (sending.before(p.newest)) {
       const Duration late = window + rtt.variation() * 2;
-      return std::min(std::max(p.arrived_at, ran_since) + late, limited_from + std::max(round + late, kMaxSilence));
+      const Instant due = host_delay_ == Duration() ? std::min(p.arrived_at, sent_at + round) : p.arrived_at;
+      return std::min(std::max(due, ran_since) + late, limited_from + std::max(round + late, kMaxSilence));
     }
     const Duration silence = window + answer_timeout(round, rtt);
     const Instant limited =
