@@ -2,8 +2,11 @@
 
 They need root and the `ip` program; where one is missing or the kernel refuses, the test is skipped with the reason.
 """
+import json
+
 from process import run
 from skip import need, need_program, need_root
+from wait import until
 
 
 def ip(*args):
@@ -42,6 +45,14 @@ class Namespaces:
 
     def make(self):
         """Nothing but a loopback interface in each."""
+
+    def await_links(self):
+        """The kernel declares a link up to a second after `up`, and until then nothing passes."""
+        def waiting():
+            links = [(name, link) for name in self.names for link in json.loads(ip("-n", name, "-json", "link"))]
+            return [f"{link['ifname']} in {name}" for name, link in links
+                    if link["ifname"] != "lo" and "UP" in link["flags"] and link["operstate"] != "UP"]
+        until(lambda: not waiting(), lambda: f"no link: {', '.join(waiting())}")
 
     def remove(self):
         for name in self.names:

@@ -24,6 +24,7 @@ class Watched:
     def __enter__(self):
         self.lab.__enter__()
         try:
+            self.lab.await_links()  # or the monitors would find every path dead at first
             for host in (1, 2):
                 self.write_config(host)
             for host in self.with_daemon:
