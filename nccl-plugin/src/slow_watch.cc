@@ -50,8 +50,11 @@ std::string planes_of(const QpSample& sample) {
     if (ev.state == "GOOD") good.insert(ev.plane);
   }
   std::string bad;
-  for (int plane : all)
-    if (!good.contains(plane)) bad += (bad.empty() ? "" : ", ") + std::to_string(plane);
+  for (int plane : all) {
+    if (good.contains(plane)) continue;
+    if (!bad.empty()) bad += ", ";
+    bad += std::to_string(plane);
+  }
   return bad.empty() ? "" : "; no good path on plane " + bad;
 }
 

@@ -1,5 +1,6 @@
 #include "datapath/dpdk/module/eal.h"
 
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -28,7 +29,7 @@ std::string one_core_anywhere() {
   std::string list;
   if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &allowed)) list += (list.empty() ? "" : ",") + std::to_string(cpu);
+      if (CPU_ISSET(cpu, &allowed)) absl::StrAppend(&list, list.empty() ? "" : ",", cpu);
   return "0@(" + (list.empty() ? "0" : list) + ")";
 }
 
