@@ -24,7 +24,8 @@ def test_a_dead_t1_is_named_denied_and_taken_back():
     """[MRC-MON-1] [MRC-MON-3] [MRC-MON-4] [MRC-MON-5] [MRC-MON-7] Both T0s tell that they lose it, so it is the T1."""
     with Watched() as fabric:
         until(lambda: len(fabric.json(1, "show", "monitor")["peers"]) == 1, "the other monitor says nothing")
-        assert fabric.faults(1) == [] and fabric.denies(1) == []
+        monitor, denies = fabric.json(1, "show", "monitor", code=None), fabric.denies(1)
+        assert monitor["findings"] == [] and denies == [], (denies, monitor)
         fabric.forget(1, "f102")
         until(lambda: fabric.faults(1) == ["plane 1: T1 f102"], "the T1 is not named")
         until(lambda: fabric.denies(1) == [(1, "f102")] and fabric.denies(2) == [(1, "f102")], "it is not denied")
