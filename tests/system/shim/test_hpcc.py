@@ -56,4 +56,5 @@ def test_hpc_challenge():
     with open(files.at("hpccoutf.txt"), encoding="ascii") as out:
         report = out.read()
     assert re.search(r"^Success=1$", report, re.MULTILINE) and "End of HPC Challenge tests." in report, report[-3000:]
-    assert "FAILED" not in report.upper(), report
+    # HPL and PTRANS print FAILED at a wrong result, and count such tests in lower case.
+    assert "FAILED" not in report and re.findall(r"(\d+) tests completed and failed", report) == ["0", "0"], report
