@@ -27,7 +27,10 @@ MAX_CONNECT_US, MIN_CONNECTS_PER_S = 1000, 1000  # targets, for a machine that d
 
 class Channel:
     def __init__(self):
-        self.fd = os.open(PATH, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self.fd = os.open(PATH, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            sys.exit(f"cm_rate.py: {PATH}: {error.strerror}; the shim provides it: start with LD_PRELOAD=libmrc-verbs.so")
         self.answer = ctypes.create_string_buffer(EVENT_BYTES)
         self.at = ctypes.addressof(self.answer)
 
@@ -129,8 +132,10 @@ def main():
     server = os.fork()
     if server == 0:
         serve(port, ready)
+    os.close(ready)
     try:
-        os.read(readable, 1)
+        if not os.read(readable, 1):
+            sys.exit("cm_rate.py: the server failed")
         channel = Channel()
         overlapped(channel, [channel.resolved(port) for _ in range(options.open)], options.window)
         numbers = [channel.resolved(port) for _ in range(2 * options.count)]

@@ -8,6 +8,7 @@ import files
 import ports
 import session
 from limits import limit
+from process import run
 
 DATAGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "datagram_rsockets.py")
 DEVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rdma_cm_device.py")
@@ -303,6 +304,12 @@ def test_connects_beside_a_thousand_open_ones():
     process = session.run([sys.executable, "-B", RATE])
     assert process.code == 0, process
     assert re.search(r"^1000 open; one connect: median \d+ us, .*\n.*, \d+ connects/s with 32 at a time$", process.out, re.MULTILINE), process
+
+
+def test_the_rate_tool_asks_for_the_preload():
+    """Its server, which fails, must not leave it waiting."""
+    done = run([sys.executable, "-B", RATE], code=1)
+    assert "start with LD_PRELOAD" in done.stderr, done
 
 
 def test_no_device_when_none_is_shown():
