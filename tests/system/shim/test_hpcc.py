@@ -56,5 +56,5 @@ def test_hpc_challenge():
     with open(files.at("hpccoutf.txt"), encoding="ascii") as out:
         report = out.read()
     assert re.search(r"^Success=1$", report, re.MULTILINE) and "End of HPC Challenge tests." in report, report[-3000:]
-    # HPL and PTRANS print FAILED at a wrong result, and count such tests in lower case.
-    assert "FAILED" not in report and re.findall(r"(\d+) tests completed and failed", report) == ["0", "0"], report
+    verdicts = re.sub(r"^ *0 tests completed and failed residual checks[.,]$", "", report, flags=re.MULTILINE)
+    assert "FAILED" not in verdicts.upper(), report
