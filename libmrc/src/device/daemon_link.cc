@@ -206,7 +206,10 @@ bool DaemonLink::read_some(int fd) {
 void DaemonLink::take_lines() {
   while (const auto line = in_.next()) {
     const Json message = ctl::parse_peer_json(*line);
-    if (!message.is_object()) continue;
+    if (!message.is_object()) {
+      log_once(LogLevel::kWarn, "ignored a line from mrcd at " + socket_ + ": it is no JSON object");
+      continue;
+    }
     ++messages_;
     const auto answer = message.find("answer");
     if (answer == message.end()) {

@@ -11,6 +11,7 @@
 
 #include "core/endpoint.h"
 #include "ctl/call.h"
+#include "ctl/printable.h"
 #include "device/log.h"
 #include "device/setting_words.h"
 #include "device/srv6.h"
@@ -74,6 +75,7 @@ void SharedState::stop() {
     }
   }
   link_.close();
+  ignored_.log_totals();
 }
 
 void SharedState::on_peer_released_locked(ctl::PeerReport last) {
@@ -183,16 +185,26 @@ void SharedState::on_message(const Json& message) {
       if (key == "path") take_path(value.get<ctl::PathChange>());
       if (key == "want") answer(value.get<ctl::Whole<uint64_t>>());
     }
-  } catch (const std::exception& e) {
-    log_line(LogLevel::kWarn, std::string("malformed message from mrcd: ") + e.what());
+  } catch (const Json::exception& e) {  // a missing key, another type, a number out of range
+    ignored_.add(IgnoredInput::Kind::kMessage, std::string("malformed: ") + e.what());
+  } catch (const std::bad_alloc&) {
+    log_once(LogLevel::kError, "device '" + parts_.facts.config.name +
+                                   "': out of memory, a message from mrcd is lost: the state differs from mrcd's until "
+                                   "the device connects again");
   }
+}
+
+std::optional<ctl::ProfileCall> SharedState::parsed_call(const Json& text) {
+  std::optional<ctl::ProfileCall> call = ctl::parse_call(text);
+  if (!call) ignored_.add(IgnoredInput::Kind::kCall, "it has no form that this library knows");
+  return call;
 }
 
 // [MRC-MRCD-4]
 void SharedState::take_state(const ctl::DeviceState& state) {
   std::vector<ctl::ProfileCall> calls;
   for (const Json& text : state.calls)
-    if (std::optional<ctl::ProfileCall> call = ctl::parse_call(text)) calls.push_back(*std::move(call));
+    if (std::optional<ctl::ProfileCall> call = parsed_call(text)) calls.push_back(*std::move(call));
   {
     const DeviceLock lock(parts_.mutex);
     parts_.profiles.replace(calls);
@@ -203,7 +215,7 @@ void SharedState::take_state(const ctl::DeviceState& state) {
 }
 
 void SharedState::take_call(const Json& text) {
-  const std::optional<ctl::ProfileCall> call = ctl::parse_call(text);
+  const std::optional<ctl::ProfileCall> call = parsed_call(text);
   if (!call) return;
   int error;
   {
@@ -218,8 +230,12 @@ void SharedState::take_call(const Json& text) {
 
 void SharedState::take_denies(const std::vector<Json>& rules) {
   std::vector<ctl::DenyRule> made;
-  for (const Json& text : rules)
-    if (Result<ctl::DenyRule> rule = ctl::parse_deny(text)) made.push_back(*std::move(rule));
+  for (const Json& text : rules) {
+    if (Result<ctl::DenyRule> rule = ctl::parse_deny(text))
+      made.push_back(*std::move(rule));
+    else
+      ignored_.add(IgnoredInput::Kind::kDenyRule, ctl::printable(rule.error().text));
+  }
   set_denies(std::move(made));
 }
 
@@ -247,8 +263,14 @@ void SharedState::on_daemon_absent() {
 // `all`: the daemon's state replaces the current one; otherwise it is a change, and other parts stay.
 void SharedState::take_ports(const std::vector<ctl::Whole<uint32_t>>& down, bool all) {
   PlaneSet planes;
-  for (const uint32_t port : down)
-    if (port >= 1 && port <= parts_.facts.config.planes.size()) planes.insert(plane_of_port(port));
+  const size_t ports = parts_.facts.config.planes.size();
+  for (const uint32_t port : down) {
+    if (port >= 1 && port <= ports)
+      planes.insert(plane_of_port(port));
+    else
+      ignored_.add(IgnoredInput::Kind::kPort,
+                   std::to_string(port) + ", this device has ports 1 to " + std::to_string(ports));
+  }
   const DeviceLock lock(parts_.mutex);
   const PlaneSet changed = all ? PlaneSet::all() : planes ^ ports_down_;
   ports_down_ = planes;
@@ -261,8 +283,10 @@ void SharedState::take_ports(const std::vector<ctl::Whole<uint32_t>>& down, bool
 // [MRC-MRCD-5]
 void SharedState::take_path(const ctl::PathChange& path) {
   const std::optional<mrc_ctl_ev> ev = ctl::parse_ev_hex(path.ev, path.port);
-  if (!ev) return;
-  if (path.state != MRC_CTL_EV_GOOD && path.state != MRC_CTL_EV_ASSUMED_BAD) return;
+  if (!ev) return ignored_.add(IgnoredInput::Kind::kPath, "'" + ctl::printable(path.ev) + "' is no EV");
+  if (path.state != MRC_CTL_EV_GOOD && path.state != MRC_CTL_EV_ASSUMED_BAD)
+    return ignored_.add(IgnoredInput::Kind::kPath,
+                        "state " + std::to_string(path.state.number()) + ", allowed: GOOD and ASSUMED_BAD");
   const DeviceLock lock(parts_.mutex);
   work_.take_ev_change_locked(path.profile, *ev, static_cast<mrc_ctl_ev_state>(path.state.number()), path.losses);
 }

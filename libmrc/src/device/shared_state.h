@@ -8,11 +8,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/planes.h"
 #include "core/types.h"
+#include "ctl/call.h"
 #include "ctl/deny.h"
 #include "ctl/messages.h"
 #include "ctl/profile_store.h"
@@ -23,6 +25,7 @@
 #include "device/device_lock.h"
 #include "device/engine.h"
 #include "device/facts.h"
+#include "device/ignored_input.h"
 #include "device/plane_control.h"
 #include "device/profiles.h"
 #include "device/progress.h"
@@ -54,7 +57,8 @@ class SharedStateWork {
 
 class SharedState final : public LinkListener {
  public:
-  SharedState(const SharedStateParts& parts, SharedStateWork* work) : parts_(parts), work_(*work) {}
+  SharedState(const SharedStateParts& parts, SharedStateWork* work)
+      : parts_(parts), work_(*work), ignored_(parts.facts.config.name) {}
   ~SharedState() { link_.close(); }
 
   // Connects to the daemon if there is one, and waits a short time for its first message. Called before the helper
@@ -87,6 +91,8 @@ class SharedState final : public LinkListener {
   void on_daemon_absent() override ABSL_LOCKS_EXCLUDED(device_lock);
 
  private:
+  // None: no call, which is counted.
+  std::optional<ctl::ProfileCall> parsed_call(const nlohmann::json& text);
   void take_state(const ctl::DeviceState& state);
   void take_call(const nlohmann::json& call);
   void take_denies(const std::vector<nlohmann::json>& rules);
@@ -101,6 +107,7 @@ class SharedState final : public LinkListener {
 
   const SharedStateParts parts_;
   SharedStateWork& work_;
+  IgnoredInput ignored_;  // of the thread that serves the link
   DaemonLink link_;
   std::shared_ptr<const datapath::Srv6Plan> plan_;  // set by start()
   std::vector<ctl::DenyRule> denies_ ABSL_GUARDED_BY(device_lock);

@@ -1,67 +1,14 @@
 // Histograms that a daemon gets over its socket: the last ones before a peer or the device goes, and those of a new
 // connection. [MRC-MON-9]
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <cstring>
-#include <filesystem>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <mutex>
 #include <optional>
-#include <string>
 
+#include "asking_daemon.h"
 #include "device_fixture.h"
-#include "fd.h"
 
 namespace mrc::device {
 namespace {
-
-using Json = nlohmann::json;
-
-// The socket of a daemon that asks for reports.
-class Asking {
- public:
-  Asking() {
-    char name[] = "/tmp/mrc-asking-XXXXXX";
-    folder_ = ::mkdtemp(name);
-    sockaddr_un at{};
-    at.sun_family = AF_UNIX;
-    std::strncpy(at.sun_path, path().c_str(), sizeof at.sun_path - 1);
-    listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
-    EXPECT_EQ(::listen(listener_.get(), 4), 0);
-  }
-  ~Asking() { std::filesystem::remove_all(folder_); }
-  Asking(const Asking&) = delete;
-  Asking& operator=(const Asking&) = delete;
-
-  std::string path() const { return folder_ + "/mrcd.sock"; }
-  void accept() { link_ = Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
-  void drop() { link_ = Fd(); }
-  void ask(int token) {
-    const std::string line = Json{{"want", token}}.dump() + "\n";
-    EXPECT_EQ(::send(link_.get(), line.data(), line.size(), MSG_NOSIGNAL), static_cast<ssize_t>(line.size()));
-  }
-  // The next report; none: the connection has ended.
-  std::optional<ctl::ReportAnswer> report() {
-    std::string line;
-    for (char c; ::recv(link_.get(), &c, 1, 0) == 1;) {
-      if (c != '\n') {
-        line += c;
-        continue;
-      }
-      const Json message = Json::parse(line);
-      if (message.contains("report")) return message["report"].get<ctl::ReportAnswer>();
-      line.clear();
-    }
-    return std::nullopt;
-  }
-
- private:
-  std::string folder_;
-  Fd listener_, link_;
-};
 
 // A device with a daemon, and writes of it to another one.
 struct Reporting {
@@ -102,7 +49,7 @@ struct Reporting {
     return sum;
   }
 
-  Asking daemon;
+  AskingDaemon daemon;
   std::shared_ptr<Device> device, target;
   std::optional<End> to, from;
   core::PeerId peer = core::kNoPeer;
