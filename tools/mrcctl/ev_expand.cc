@@ -1,16 +1,20 @@
 #include "ev_expand.h"
 
+#include <absl/strings/match.h>
+
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
+#include "ctl/call.h"
 #include "ctl/ev_expand.h"
+#include "ctl/limits.h"
 #include "text_file.h"
 
 namespace mrcctl {
@@ -31,52 +35,39 @@ struct Profile {
   throw std::runtime_error("profile '" + profile + "': " + why);
 }
 
-bool same_word(const std::string& a, const char* b) {
-  return std::equal(a.begin(), a.end(), b, b + std::strlen(b),
-                    [](char x, char y) { return std::tolower(static_cast<unsigned char>(x)) == y; });
+std::optional<uint64_t> parse_number(const std::string& text) {
+  const bool hex = text.rfind("0x", 0) == 0 || text.rfind("0X", 0) == 0;
+  const char* const end = text.data() + text.size();
+  uint64_t n = 0;
+  const auto parsed = std::from_chars(text.data() + (hex ? 2 : 0), end, n, hex ? 16 : 10);
+  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(n) : std::nullopt;
 }
 
-// A number, or text such as "0xcafe".
-uint32_t number(const OrderedJson& value) {
-  unsigned long long n;
-  if (value.is_string()) {
-    const std::string text = value.get<std::string>();
-    const bool hex = text.rfind("0x", 0) == 0 || text.rfind("0X", 0) == 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data() + (hex ? 2 : 0), end, n, hex ? 16 : 10);
-    if (parsed.ec != std::errc() || parsed.ptr != end) throw std::runtime_error("'" + text + "' is no number");
-  } else {
-    n = value.get<unsigned long long>();
-  }
-  if (n > UINT32_MAX) throw std::runtime_error("a number of more than 32 bits: " + value.dump());
-  return static_cast<uint32_t>(n);
-}
-
-int nibble(char c) {
-  const char* const digits = "0123456789abcdef";
-  const char* at = std::strchr(digits, std::tolower(static_cast<unsigned char>(c)));
-  return c == 0 || at == nullptr ? -1 : static_cast<int>(at - digits);
+// A whole number, or text such as "0xcafe"; the JSON library alone would make 1 of 1.5 and of true. `profile` and `key`
+// say in the error whose it is.
+uint32_t number(const std::string& profile, const std::string& key, const OrderedJson& value) {
+  std::optional<uint64_t> n;
+  if (value.is_string()) n = parse_number(value.get<std::string>());
+  if (value.is_number_unsigned()) n = value.get<uint64_t>();
+  if (!n || *n > UINT32_MAX)
+    refuse(profile,
+           key + " is " + value.dump() + ", allowed: 0 to 4294967295, as a whole number or text such as \"0xf\"");
+  return static_cast<uint32_t>(*n);
 }
 
 // Bytes left out at the end are zero.
-void parse_hex(const std::string& text, mrc_ctl_ev_t* out) {
-  mrc_ctl_ev_t bytes{};
-  if (text.size() % 2 != 0 || text.size() > 2 * sizeof bytes) throw std::runtime_error("'" + text + "' is no EV");
-  for (size_t i = 0; i < text.size(); i += 2) {
-    const int high = nibble(text[i]), low = nibble(text[i + 1]);
-    if (high < 0 || low < 0) throw std::runtime_error("'" + text + "' is no EV");
-    bytes[i / 2] = static_cast<uint8_t>(high << 4 | low);
-  }
-  std::memcpy(out, &bytes, sizeof bytes);
+mrc_ctl_ev parse_ev(const std::string& profile, const OrderedJson& value) {
+  const std::optional<mrc_ctl_ev> ev =
+      value.is_string() ? mrc::ctl::parse_ev_hex(value.get<std::string>(), 0) : std::nullopt;
+  if (!ev)
+    refuse(profile, value.dump() + " is no EV, allowed: text of at most 64 hexadecimal digits, two for each byte");
+  return *ev;
 }
 
+// With the zeros at the end, too.
 std::string hex(const mrc_ctl_ev_t& bytes) {
-  std::string text;
-  char two[3];
-  for (uint8_t byte : bytes) {
-    std::snprintf(two, sizeof two, "%02x", byte);
-    text += two;
-  }
+  std::string text = mrc::ctl::ev_hex(bytes);
+  text.resize(2 * sizeof bytes, '0');
   return text;
 }
 
@@ -87,9 +78,9 @@ std::string hex(uint32_t value, uint32_t width) {
 }
 
 int mode_of(const std::string& word) {
-  if (same_word(word, "stev")) return MRC_CTL_EV_FMT_MODE_STEV;
-  if (same_word(word, "srv6")) return MRC_CTL_EV_FMT_MODE_SRV6;
-  if (same_word(word, "udp")) return MRC_CTL_EV_FMT_MODE_UDP;
+  if (absl::EqualsIgnoreCase(word, "stev")) return MRC_CTL_EV_FMT_MODE_STEV;
+  if (absl::EqualsIgnoreCase(word, "srv6")) return MRC_CTL_EV_FMT_MODE_SRV6;
+  if (absl::EqualsIgnoreCase(word, "udp")) return MRC_CTL_EV_FMT_MODE_UDP;
   return 0;
 }
 
@@ -99,18 +90,19 @@ Profile read_profile(const OrderedJson& in) {
   const std::string format = in.at("format").get<std::string>(), mode = in.at("mode").get<std::string>();
   p.mode = mode_of(format);
   if (p.mode == 0) refuse(p.name, "format is '" + format + "', allowed: STEV, SRv6, UDP");
-  p.generated = same_word(mode, "generated");
-  if (!p.generated && !same_word(mode, "explicit"))
+  p.generated = absl::EqualsIgnoreCase(mode, "generated");
+  if (!p.generated && !absl::EqualsIgnoreCase(mode, "explicit"))
     refuse(p.name, "mode is '" + mode + "', allowed: Explicit, Generated");
   for (const OrderedJson& width : in.at("fmt_field_widths")) {
-    const uint32_t bits = number(width);
+    const uint32_t bits = number(p.name, "fmt_field_widths", width);
     if (bits > UINT8_MAX)
       refuse(p.name, "a field of the format has " + std::to_string(bits) + " bits, allowed: 1..255");
     p.format.push_back({static_cast<uint8_t>(bits)});
   }
-  for (const OrderedJson& f : in.at("fields"))
-    p.fields.push_back({number(f.at("width")), number(f.at("init_val")), number(f.at("min_val")),
-                        number(f.at("max_val")), number(f.at("mask"))});
+  for (const OrderedJson& f : in.at("fields")) {
+    const auto at = [&](const char* key) { return number(p.name, key, f.at(key)); };
+    p.fields.push_back({at("width"), at("init_val"), at("min_val"), at("max_val"), at("mask")});
+  }
   if (const int error = mrc::ctl::check_format(p.mode, p.format))
     refuse(p.name, error == E2BIG
                        ? "the format's fields have more than " + std::to_string(mrc::ctl::format_bits(p.mode)) + " bits"
@@ -124,22 +116,22 @@ Profile read_profile(const OrderedJson& in) {
   return p;
 }
 
-// The file's EVs, or "count" of them for a generated profile that lists none.
+// The file's EVs, or "count" of them for a generated profile that lists none: at most as many as a device takes.
 std::vector<mrc_ctl_ev> evs_of(const Profile& p, const OrderedJson& in) {
   std::vector<mrc_ctl_ev> evs;
   if (in.contains("evs")) {
     for (const OrderedJson& entry : in.at("evs")) {
-      parse_hex(entry.at("value").get<std::string>(), &evs.emplace_back().val);
+      evs.push_back(parse_ev(p.name, entry.at("value")));
       if (!mrc::ctl::unused_bits_zero(evs.back().val, p.fields))
         refuse(p.name, "EV " + hex(evs.back().val) + " has bits set beyond the " +
                            std::to_string(mrc::ctl::consumed_bits(p.fields)) + " that the masks take");
     }
     return evs;
   }
-  const uint32_t count = p.generated ? number(in.at("count")) : 0;
-  if (count == 0 || count > mrc::ctl::combinations(p.fields))
-    refuse(p.name,
-           "needs 'evs', or if generated a 'count' from 1 to " + std::to_string(mrc::ctl::combinations(p.fields)));
+  const uint64_t max = std::min<uint64_t>(mrc::ctl::kMaxEvsPerProfile, mrc::ctl::combinations(p.fields));
+  const uint32_t count = p.generated ? number(p.name, "count", in.at("count")) : 0;
+  if (count == 0 || count > max)
+    refuse(p.name, "needs 'evs', or if generated a 'count' from 1 to " + std::to_string(max));
   return mrc::ctl::generate(p.fields, count, 1);
 }
 
@@ -154,23 +146,23 @@ OrderedJson expand_one(const Profile& p, const mrc_ctl_ev& ev) {
 }
 
 // Numbers are equal with any leading zeros, and bytes with any trailing zeros.
-bool same_value(const std::string& key, const OrderedJson& got, const OrderedJson& expected) {
+bool same_value(const std::string& profile, const std::string& key, const OrderedJson& got,
+                const OrderedJson& expected) {
   if (key == "expanded") {
-    mrc_ctl_ev_t a, b;
-    parse_hex(got.get<std::string>(), &a);
-    parse_hex(expected.get<std::string>(), &b);
-    return std::memcmp(&a, &b, sizeof a) == 0;
+    const mrc_ctl_ev a = parse_ev(profile, got), b = parse_ev(profile, expected);
+    return std::memcmp(a.val, b.val, sizeof a.val) == 0;
   }
-  return expected.is_array() &&
-         std::equal(got.begin(), got.end(), expected.begin(), expected.end(),
-                    [](const OrderedJson& a, const OrderedJson& b) { return number(a) == number(b); });
+  return expected.is_array() && std::equal(got.begin(), got.end(), expected.begin(), expected.end(),
+                                           [&](const OrderedJson& a, const OrderedJson& b) {
+                                             return number(profile, key, a) == number(profile, key, b);
+                                           });
 }
 
 // The difference from the file's expectation, in words; empty without a difference or an expectation.
-std::string difference(const OrderedJson& got, const OrderedJson& expected) {
+std::string difference(const std::string& profile, const OrderedJson& got, const OrderedJson& expected) {
   std::string text;
   for (const char* key : {"expanded_fields", "expanded"})
-    if (expected.contains(key) && !same_value(key, got.at(key), expected.at(key)))
+    if (expected.contains(key) && !same_value(profile, key, got.at(key), expected.at(key)))
       text += std::string(text.empty() ? "" : ", ") + key + " expected " + expected.at(key).dump() + " got " +
               got.at(key).dump();
   return text;
@@ -182,7 +174,7 @@ OrderedJson expand_profile(const OrderedJson& in, size_t* differences) {
   OrderedJson out{{"name", p.name}};
   for (size_t i = 0; i < evs.size(); ++i) {
     OrderedJson one = expand_one(p, evs[i]);
-    const std::string differs = in.contains("evs") ? difference(one, in.at("evs").at(i)) : "";
+    const std::string differs = in.contains("evs") ? difference(p.name, one, in.at("evs").at(i)) : "";
     if (!differs.empty()) {
       one["difference"] = differs;
       ++*differences;

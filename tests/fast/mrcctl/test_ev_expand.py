@@ -58,11 +58,33 @@ def main():
     values = {ev["value"] for ev in json.loads(out)["profiles"][0]["evs"]}
     assert status == 0 and len(values) == 225, out
 
+    # As many as a device takes in one profile.
+    whole = {"width": 16, "init_val": 0, "min_val": 0, "max_val": 0xffff, "mask": 0xffff}
+    many = {"name": "many", "format": "STEV", "mode": "Generated", "fmt_field_widths": [16, 16], "fields": [whole, whole]}
+    status, out, _ = run(mrcctl, [{**many, "count": 65536}])
+    assert status == 0 and "65536 EVs, 0 differences" in out, out[-200:]
+    for count in (65537, 0xffffffff):
+        status, _, err = run(mrcctl, [{**many, "count": count}])
+        assert status == 2 and "profile 'many': needs 'evs', or if generated a 'count' from 1 to 65536" in err, err
+
+    # A number is whole and of 32 bits, and the error names profile and key.
+    for wrong in (1.5, True, -1, None, 1 << 32, 1 << 64, "1.5", "0x", "0x100000000", "-1"):
+        for key, changed in (("count", {**many, "count": wrong}), ("mask", {**many, "count": 1, "fields": [{**whole, "mask": wrong}, whole]}),
+                             ("fmt_field_widths", {**many, "count": 1, "fmt_field_widths": [16, wrong]})):
+            status, _, err = run(mrcctl, [changed])
+            expected = f"profile 'many': {key} is {json.dumps(wrong)}, allowed: 0 to 4294967295, as a whole number or text such as \"0xf\""
+            assert status == 2 and (expected in err or wrong == 1 << 64), err
+    for text in ("0xFFFF", "65535"):
+        status, out, _ = run(mrcctl, [{**many, "count": "0x2", "fields": [{**whole, "mask": text}, whole]}])
+        assert status == 0 and "2 EVs" in out, out
+
     for broken in ("not json", {}, [{**counted, "count": 226}], [{**counted, "count": 0}], [counted],
                    [{**vectors[1], "format": "UDP"}], [{**vectors[1], "format": "IPX"}], [{**vectors[1], "mode": "Auto"}],
                    [{**vectors[1], "fmt_field_widths": [16]}], [{**vectors[1], "fmt_field_widths": [16, 8]}],
                    [{**vectors[1], "fields": [{"width": 16, "init_val": "0x10000", "min_val": 0, "max_val": 0, "mask": 0}]}],
-                   [{**vectors[1], "evs": [{"value": "a480"}]}], [{**vectors[1], "evs": [{"value": "a4z0"}]}]):
+                   [{**vectors[1], "evs": [{"value": "a480"}]}], [{**vectors[1], "evs": [{"value": "a4z0"}]}],
+                   [{**vectors[1], "evs": [{"value": "a48"}]}], [{**vectors[1], "evs": [{"value": "00" * 33}]}],
+                   [{**vectors[1], "evs": [{"value": 4}]}]):
         status, out, err = run(mrcctl, broken)
         assert status == 2 and err.startswith("mrcctl: "), (broken, out, err)
     process.run([mrcctl, "ev", "expand", "/nonexistent"], code=2)
