@@ -20,8 +20,10 @@ inline constexpr uint32_t kMaxBurstBytes = 65000;  // UDP payload of one GSO sen
 inline constexpr uint32_t kMaxIov = 3 * kMaxSegments + 16;
 inline constexpr uint32_t kHeaderRoom = 64;  // per segment: headers, pad and ICRC; the largest is 12+4+4+16+4
 
-// Filled by Endpoint::poll_tx. The iovecs point into user memory and into this object: send it before the next poll_tx
-// on the same object, and before any other call into the endpoint that could complete the work requests.
+// Filled by Endpoint::poll_tx. The iovecs point into `staging`, or without it into user memory and into this object:
+// send it before the next poll_tx on the same object and, without staging, before any other call into the endpoint that
+// could complete the work requests. Devices always have staging (device/progress.cc); ns-3 and tests of the engine have
+// none.
 struct TxBurst {
   wire::Flow flow;
   PlaneId plane;     // local plane to leave by, 0-based
@@ -32,9 +34,10 @@ struct TxBurst {
   uint32_t iov_count = 0;
   uint8_t hop_limit = 0;  // of a burst to a multicast group; meaningless in others
   // Room for kMaxBurstBytes and a header, given by a driver that sends a burst in one piece faster than in many: the
-  // payload is then copied there while its ICRC is computed, and iov has one entry. Null: payload by reference.
+  // payload is then copied there while its ICRC is computed, and iov has one entry. Without ICRC that holds only with
+  // always_staged. Null: payload by reference.
   uint8_t* staging = nullptr;
-  bool always_staged = false;  // without ICRC, too: the burst refers to no memory of the application
+  bool always_staged = false;  // the payload is copied without ICRC, too
   std::array<iovec, kMaxIov> iov;
   std::array<uint8_t, kMaxSegments * kHeaderRoom> headers;
 };

@@ -1,11 +1,12 @@
-// BurstBuilder lays packets into a TxBurst: headers into the burst's own memory, payload by reference, pad and ICRC
-// behind it. The trailer of one packet and the headers of the next are adjacent and share an iovec. With staging, all
-// of it is contiguous: a system call with one iovec saves more than the copy costs, which the ICRC's pass over the
-// payload makes on the way. The ICRC of a packet is computed when the next one begins, so that AckReq can still be set
-// on the last; its prefix over IP and UDP is computed once per packet size [MRC-ICRC-6].
+// BurstBuilder lays packets into a TxBurst. With staging, as in every device, headers, a copy of the payload, pad and
+// ICRC are contiguous there: a system call with one iovec saves more than the copy costs, which the ICRC's pass over
+// the payload makes on the way. Without, headers and trailers are in the burst's own memory and the payload is by
+// reference; the trailer of one packet and the headers of the next are adjacent and share an iovec. The ICRC of a
+// packet is computed when the next one begins, so that AckReq can still be set on the last; its prefix over IP and UDP
+// is computed once per packet size [MRC-ICRC-6].
 //
-// The payload is the application's memory, which may be gone: the burst ends before the first packet whose payload
-// cannot be read. [MRC-REQ-11]
+// The payload is read from the application's memory, which may be gone: the burst ends before the first packet whose
+// payload cannot be read. [MRC-REQ-11]
 #pragma once
 
 #include <algorithm>

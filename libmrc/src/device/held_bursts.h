@@ -1,5 +1,5 @@
-// HeldBursts: bursts that a plane had no room for, at most one per plane. Their payload is copied, because the engine
-// may release the user's memory before the plane has room; a full plane is rare and expensive anyway.
+// HeldBursts: bursts that a plane had no room for, at most one per plane. They are copied, because the next burst is
+// composed in the same memory (Progress) while the other planes continue; a full plane is rare and expensive anyway.
 #pragma once
 
 #include <array>
