@@ -35,11 +35,16 @@ void log_once(LogLevel level, const std::string& text) {
   static Mutex mutex;
   static std::set<std::string>* const seen ABSL_PT_GUARDED_BY(mutex) =
       new std::set<std::string>;  // never destroyed, for use at process exit
+  bool last;
   {
     const MutexLock lock(mutex);
-    if (!seen->insert(text).second) return;
+    if (seen->size() >= kMaxLoggedOnce || !seen->insert(text).second) return;
+    last = seen->size() == kMaxLoggedOnce;
   }
   log_line(level, text);
+  if (last)
+    log_line(level, "these were " + std::to_string(kMaxLoggedOnce) +
+                        " different messages that are written once each: others are no longer written");
 }
 
 }  // namespace mrc::device
