@@ -4,20 +4,17 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "log_level.h"
 #include "settings/settings.h"
 
 namespace mrc::shim {
 
 namespace {
 
-bool enabled(const char* level) {
-  static constexpr const char* kLevels[] = {"off", "error", "warn", "info", "debug"};
-  int chosen = 1, asked = 0;
-  for (int i = 0; i < 5; ++i) {
-    if (settings().log == kLevels[i]) chosen = i;
-    if (std::string(level) == kLevels[i]) asked = i;
-  }
-  return asked <= chosen;
+// libmrc reports a word that is no level.
+bool logs(LogLevel level) {
+  static const LogLevel threshold = log_level_of(settings().log).value_or(LogLevel::kError);
+  return level <= threshold;
 }
 
 void write(const char* call, const char* format, va_list arguments) {
@@ -32,7 +29,7 @@ void write(const char* call, const char* format, va_list arguments) {
 }  // namespace
 
 void log_error(const char* call, const char* format, ...) {
-  if (!enabled("error")) return;
+  if (!logs(LogLevel::kError)) return;
   va_list arguments;
   va_start(arguments, format);
   write(call, format, arguments);
@@ -40,7 +37,7 @@ void log_error(const char* call, const char* format, ...) {
 }
 
 void log_info(const char* format, ...) {
-  if (!enabled("info")) return;
+  if (!logs(LogLevel::kInfo)) return;
   va_list arguments;
   va_start(arguments, format);
   write(nullptr, format, arguments);

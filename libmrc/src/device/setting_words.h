@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "log_level.h"
+
 namespace mrc::core {
 enum class Placement : uint8_t;
 }  // namespace mrc::core
@@ -21,8 +23,9 @@ enum class Srv6Encap : uint8_t;
 
 namespace mrc::device {
 
+using mrc::LogLevel;  // MRC_WORDS_LOG_LEVEL is in log_level.h
+
 // W(enumerator, "word"), in the order in which messages list the words.
-#define MRC_WORDS_LOG_LEVEL(W) W(kOff, "off") W(kError, "error") W(kWarn, "warn") W(kInfo, "info") W(kDebug, "debug")
 #define MRC_WORDS_DATAPATH_KIND(W) W(kUdp, "udp") W(kRaw, "raw") W(kDpdk, "dpdk")
 #define MRC_WORDS_SAME_HOST(W) W(kMemory, "memory") W(kNetwork, "network")
 #define MRC_WORDS_EV_MODE(W) W(kUdpPort, "udp_port") W(kStructured, "structured") W(kSrv6, "srv6")
@@ -34,7 +37,6 @@ namespace mrc::device {
 #define MRC_WORDS_RAW_IO(W) W(kAuto, "auto") W(kXdp, "xdp") W(kPacket, "packet")
 
 #define MRC_WORD_ENUMERATOR(enumerator, word) enumerator,
-enum class LogLevel : uint8_t { MRC_WORDS_LOG_LEVEL(MRC_WORD_ENUMERATOR) };
 enum class DatapathKind : uint8_t { MRC_WORDS_DATAPATH_KIND(MRC_WORD_ENUMERATOR) };
 enum class SameHost : uint8_t { MRC_WORDS_SAME_HOST(MRC_WORD_ENUMERATOR) };
 enum class EvMode : uint8_t { MRC_WORDS_EV_MODE(MRC_WORD_ENUMERATOR) };
