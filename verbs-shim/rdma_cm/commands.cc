@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "rdma_cm/service.h"
 #include "rdma_cm/user_memory.h"
@@ -16,34 +17,29 @@ constexpr size_t kMaxCommand = 512;  // bytes that are read of a command; each t
 }  // namespace
 
 ssize_t Service::write(int fd, const void* bytes, size_t size) {
-  struct stat file;
-  rdma_ucm_cmd_hdr header;
-  const auto from = reinterpret_cast<uint64_t>(bytes);
-  uint8_t body[kMaxCommand];
-  int error = 0;
-  if (describe(fd, &file) != 0 || !is_channel(file.st_dev, file.st_ino)) {
-    error = EBADF;
-  } else if (size < sizeof header) {
-    error = EINVAL;
-  } else if ((error = copy_from_user(&header, from, sizeof header)) == 0) {
-    const size_t taken = std::min<size_t>(header.in, sizeof body);
-    if (header.in + sizeof header > size) {
-      error = EINVAL;
-    } else if ((error = copy_from_user(body, from + sizeof header, taken)) != 0) {
-      // a wrong pointer
-    } else if (header.cmd == RDMA_USER_CM_CMD_GET_EVENT) {
-      error = get_event(fd, file, body, taken, header.out);
-    } else {
-      const MutexLock lock(mutex_);
-      Channel* const channel = channel_of(file.st_dev, file.st_ino);
-      error = channel == nullptr ? EBADF : run({fd, channel, header.out}, header.cmd, body, taken);
-      drive();
-      wake_for_timers();
-    }
-  }
+  const int error = execute(fd, reinterpret_cast<uint64_t>(bytes), size);
   if (error == 0) return static_cast<ssize_t>(size);
   errno = error;
   return -1;
+}
+
+int Service::execute(int fd, uint64_t from, size_t size) {
+  struct stat file;
+  if (describe(fd, &file) != 0 || !is_channel(file.st_dev, file.st_ino)) return EBADF;
+  rdma_ucm_cmd_hdr header;
+  if (size < sizeof header) return EINVAL;
+  if (const int error = copy_from_user(&header, from, sizeof header)) return error;
+  if (header.in + sizeof header > size) return EINVAL;
+  uint8_t body[kMaxCommand];
+  const size_t taken = std::min<size_t>(header.in, sizeof body);
+  if (const int error = copy_from_user(body, from + sizeof header, taken)) return error;
+  if (header.cmd == RDMA_USER_CM_CMD_GET_EVENT) return get_event(fd, file, body, taken, header.out);
+  const MutexLock lock(mutex_);
+  Channel* const channel = channel_of(file.st_dev, file.st_ino);
+  const int error = channel == nullptr ? EBADF : run({fd, channel, header.out}, header.cmd, body, taken);
+  drive();
+  wake_for_timers();
+  return error;
 }
 
 int Service::run(const Call& call, uint32_t command, const uint8_t* in, size_t size) {

@@ -48,6 +48,8 @@ class Service {
 
   int open_channel(int flags) ABSL_LOCKS_EXCLUDED(mutex_);
   Channel* channel_of(uint64_t device, uint64_t inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A command that the application wrote at `from`: 0 or an errno.
+  int execute(int fd, uint64_t from, size_t size) ABSL_LOCKS_EXCLUDED(mutex_);
   int run(const Call& call, uint32_t command, const uint8_t* in, size_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // The thread. What it waits for, each with a number of its own.
