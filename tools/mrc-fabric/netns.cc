@@ -1,5 +1,4 @@
 // Network namespaces by name, as `ip netns` keeps them: a file in /run/netns on which the namespace is mounted.
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 
 #include "command.h"
 #include "fd.h"
+#include "folder.h"
 #include "topology.h"
 
 namespace mrc::fabric {
@@ -23,11 +23,9 @@ constexpr const char* kNetnsFolder = "/run/netns/";
 
 std::vector<std::string> entries(const char* folder) {
   std::vector<std::string> names;
-  if (DIR* dir = opendir(folder)) {
-    while (const dirent* e = readdir(dir))
-      if (e->d_name[0] != '.') names.push_back(e->d_name);
-    closedir(dir);
-  }
+  Folder opened(folder);
+  while (const dirent* e = opened.next())
+    if (e->d_name[0] != '.') names.push_back(e->d_name);
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -1,8 +1,8 @@
 #include "case_tools.h"
 
-#include <dirent.h>
-
 #include <utility>
+
+#include "folder.h"
 
 namespace mrc::net_bench {
 
@@ -110,9 +110,8 @@ void Pair::close() {
 
 int open_descriptors() {
   int count = 0;
-  DIR* const d = opendir("/proc/self/fd");
-  while (readdir(d) != nullptr) ++count;
-  closedir(d);
+  Folder folder("/proc/self/fd");
+  while (folder.next() != nullptr) ++count;
   return count;
 }
 

@@ -63,16 +63,21 @@ void add(Folder* folder, const char* name, unsigned char type) {
 
 using OpenDir = DIR* (*)(const char*);
 
+// glibc's own, since mrc::Folder (folder.h) would call the functions below.
+struct CloseReal {
+  void operator()(DIR* dir) const { MRC_NEXT(closedir, int (*)(DIR*))(dir); }
+};
+using RealFolder = std::unique_ptr<DIR, CloseReal>;
+
 // Null: none of ours, or errno.
 Folder* make_folder(const std::string& path) {
   auto folder = std::make_unique<Folder>();
   folder->path = mrc::shim::normal_path(path);
   add(folder.get(), ".", DT_DIR);
   add(folder.get(), "..", DT_DIR);
-  if (DIR* real = MRC_NEXT(opendir, OpenDir)(path.c_str())) {
-    while (const dirent* entry = MRC_NEXT(readdir, dirent * (*)(DIR*))(real))
+  if (const RealFolder real{MRC_NEXT(opendir, OpenDir)(path.c_str())}) {
+    while (const dirent* entry = MRC_NEXT(readdir, dirent * (*)(DIR*))(real.get()))
       add(folder.get(), entry->d_name, entry->d_type);
-    MRC_NEXT(closedir, int (*)(DIR*))(real);
   }
   for (const SysfsEntry& entry : mrc::shim::list_folder(path))
     add(folder.get(), entry.name.c_str(),

@@ -1,6 +1,5 @@
 #include "datapath/holder.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -9,9 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <memory>
 
 #include "fd.h"
+#include "folder.h"
 
 namespace mrc::datapath {
 
@@ -68,21 +67,17 @@ bool is_any(const IpAddress& a) {
   return a.is_zero() || a == any4;
 }
 
-using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
-
 // The process that has the socket open; 0 if /proc does not reveal it.
 pid_t process_of(uint64_t inode) {
   const std::string wanted = "socket:[" + std::to_string(inode) + "]";
-  const Folder processes(::opendir("/proc"), &::closedir);
-  if (processes == nullptr) return 0;
+  Folder processes("/proc");
   pid_t found = 0;
-  while (const dirent* process = found == 0 ? ::readdir(processes.get()) : nullptr) {
+  while (const dirent* process = found == 0 ? processes.next() : nullptr) {
     const pid_t pid = static_cast<pid_t>(std::strtol(process->d_name, nullptr, 10));
     if (pid <= 0) continue;
     const std::string folder = std::string("/proc/") + process->d_name + "/fd";
-    const Folder files(::opendir(folder.c_str()), &::closedir);
-    if (files == nullptr) continue;
-    while (const dirent* file = ::readdir(files.get())) {
+    Folder files(folder.c_str());
+    while (const dirent* file = files.next()) {
       char target[64] = {};
       if (::readlink((folder + "/" + file->d_name).c_str(), target, sizeof target - 1) > 0 && wanted == target)
         found = pid;

@@ -209,12 +209,14 @@ def check_members(path, lines):
                 f"{word} {name} has {count} data members, at most {MAX_MEMBERS}: split it by concern")
 
 
-# Descriptors close themselves (libmrc/environment/fd.h), so that no return and no exception leaks one.
+# Descriptors and folders close themselves (fd.h and folder.h in libmrc/environment), so that no return and no exception leaks one.
 PRODUCT = ("libmrc/", "verbs-shim/", "nccl-plugin/", "tools/", "sim/")
 CLOSE = re.compile(r"(?<![\w.>:~])(?:::)?close\((?!\)|int |const |\w+\* )")
+CLOSEDIR = re.compile(r"(?<![\w.>:~])(?:::)?closedir\(")
 NUMBER_TAKEN = re.compile(r"static_cast<bool>\(\w*fd\w*\.get\(\)\)|!\w*fd\w*\.get\(\)")
 CLOSES = {
     "libmrc/environment/fd.h": "the object itself",
+    "libmrc/environment/folder.h": "the object itself",
     "libmrc/src/core/sent_packets.h": "a function of its own",
     "nccl-plugin/src/device.cc": "a function of its own",
     "tools/mrcd/state_file.cc": "the error of close counts",
@@ -230,6 +232,8 @@ def check_close(path, lines):
     for number, line in enumerate(lines, 1):
         if CLOSE.search(line):
             yield number, "a descriptor is closed by hand: hold it in an Fd (fd.h)"
+        if CLOSEDIR.search(line):
+            yield number, "a folder is closed by hand: hold it in a Folder (folder.h)"
         if NUMBER_TAKEN.search(line):
             yield number, "-1 counts as true, and 0 as false: ask the Fd itself"
 
@@ -328,7 +332,7 @@ def self_test():
         "libmrc/src/core/busy.h": ["#pragma once", "struct Busy {", "  Busy() : m0{1} {}", "  void f(int x) {", "    if (x > 0) m0 = x;", "  }"] +
                                   [f"  int m{i} = 0;" for i in range(MAX_MEMBERS - 1)] + ["  struct {", "    int a, b;", "  } pair, last;", "};"],
         "tools/mrcd/close.cc": ["close(fd);", "::close(x_);", "if (fd_ >= 0) close(fd_);", "link.close();", "void close(int fd);", "Devices::close(d);",
-                                "  close(home);", "close(c.fd);", "return static_cast<bool>(fd_.get());", "if (!fd.get()) f();"],
+                                "  close(home);", "close(c.fd);", "return static_cast<bool>(fd_.get());", "if (!fd.get()) f();", "  ::closedir(d);"],
         "tools/mrcd/one_way.cc": ["int64_t last = INT64_MIN / 4;", "bool open(std::string* error);", "std::string* const why = &text;",
                                   "void* cookie = nullptr;", "void f(void *const cookie);"],
         "libmrc/src/device/time.cc": ["const Instant now = clock_now();", "until = mrc::device::clock_now() + max;"],
@@ -338,7 +342,7 @@ def self_test():
     expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
                 "tools/mrc-perf/c.cc": 1, "tools/mrc-perf/wrapped.cc": 1, "libmrc/src/core/inside.h": 1,
                 "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
-                "verbs-shim/objects/open.h": 1, "libmrc/src/core/busy.h": 1, "tools/mrcd/close.cc": 7,
+                "verbs-shim/objects/open.h": 1, "libmrc/src/core/busy.h": 1, "tools/mrcd/close.cc": 8,
                 "tools/mrcd/one_way.cc": 5, "libmrc/src/device/time.cc": 2,
                 "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 2, "cmake/a.cmake": 1}
     good = {

@@ -1,11 +1,12 @@
 #include "datapath/udp/descriptors.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "folder.h"
 
 namespace mrc::datapath {
 
@@ -17,11 +18,9 @@ constexpr uint64_t kLimitMultiple = 1024;  // of the limit that is proposed: the
 
 // 0 without /proc.
 uint64_t count_open() {
-  DIR* const folder = ::opendir("/proc/self/fd");
-  if (folder == nullptr) return 0;
+  Folder folder("/proc/self/fd");
   uint64_t count = 0;
-  while (::readdir(folder) != nullptr) ++count;
-  ::closedir(folder);
+  while (folder.next() != nullptr) ++count;
   return count - std::min<uint64_t>(count, 3);  // ".", ".." and the folder itself
 }
 
