@@ -4,14 +4,13 @@
 #include <sys/resource.h>
 
 #include <cstdint>
-#include <ctime>
+
+#include "clock_ns.h"
 
 namespace mrc::tools {
 
 inline uint64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+  return static_cast<uint64_t>(environment::clock_ns(CLOCK_MONOTONIC));
 }
 
 // In user mode and in the kernel, all threads.

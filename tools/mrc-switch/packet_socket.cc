@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "clock_ns.h"
 #include "topology.h"
 
 namespace mrc::softswitch {
@@ -30,19 +31,13 @@ constexpr size_t kControlBytes = CMSG_SPACE(sizeof(timespec));
                             (why == EPERM || why == EACCES ? " (needs root or CAP_NET_RAW)" : ""));
 }
 
-int64_t read_clock(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
-}
-
 // The kernel's time stamp in real time; 0 where it gave none.
 int64_t stamp_of(msghdr* m) {
   for (cmsghdr* c = CMSG_FIRSTHDR(m); c != nullptr; c = CMSG_NXTHDR(m, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS) continue;
     timespec t{};
     std::memcpy(&t, CMSG_DATA(c), sizeof t);
-    return int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
+    return environment::ns_of(t);
   }
   return 0;
 }
@@ -50,7 +45,7 @@ int64_t stamp_of(msghdr* m) {
 }  // namespace
 
 Instant monotonic_now() {
-  return Instant::from_ns(read_clock(CLOCK_MONOTONIC));
+  return Instant::from_ns(environment::clock_ns(CLOCK_MONOTONIC));
 }
 
 PacketSocket::PacketSocket(const SwitchConfig& config) {
@@ -124,7 +119,7 @@ int PacketSocket::receive_batch(Switch* to, FramePool* pool, Instant now, int64_
 
 Instant PacketSocket::receive(Switch* to, FramePool* pool, Instant now) {
   // Both clocks at once, each time: real time may be set.
-  const int64_t offset = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+  const int64_t offset = environment::clock_ns(CLOCK_REALTIME) - environment::clock_ns(CLOCK_MONOTONIC);
   Instant last;
   for (int i = 0; i < kMaxBatches; ++i)
     if (receive_batch(to, pool, now, offset, &last) < kBatch) return now;

@@ -1,6 +1,5 @@
 // The ibv_cq_ex interface: one completion at a time, read through functions.
-#include <time.h>
-
+#include "clock_ns.h"
 #include "objects/completion_queue.h"
 
 namespace mrc::shim {
@@ -55,9 +54,7 @@ uint8_t read_dlid_path_bits(ibv_cq_ex* cq) {
 }
 // The time of reading: completions carry none.
 uint64_t read_wallclock(ibv_cq_ex*) {
-  timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+  return static_cast<uint64_t>(environment::clock_ns(CLOCK_REALTIME));
 }
 
 }  // namespace

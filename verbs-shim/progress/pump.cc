@@ -1,8 +1,7 @@
 // Taking completions out of the MRC completion queue and serving them.
-#include <time.h>
-
 #include <algorithm>
 
+#include "clock_ns.h"
 #include "objects/base_qp.h"
 #include "objects/context.h"
 
@@ -25,9 +24,7 @@ CompletionKind kind_of(const ibv_wc& wc) {
 }  // namespace
 
 uint64_t Context::now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+  return static_cast<uint64_t>(environment::clock_ns(CLOCK_MONOTONIC));
 }
 
 void Context::defer(BaseQp* qp) {

@@ -5,14 +5,13 @@
 #include <time.h>
 
 #include "base/time.h"
+#include "clock_ns.h"
 
 namespace mrc::device {
 
 // For threads that wait in the kernel: their time cannot be another one.
 inline Instant clock_now() {
-  timespec t;
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return Instant::from_ns(static_cast<int64_t>(t.tv_sec) * 1000000000 + t.tv_nsec);
+  return Instant::from_ns(environment::clock_ns(CLOCK_MONOTONIC));
 }
 
 class Clock {
