@@ -144,7 +144,7 @@ ncclResult_t Listener::receive_request(Candidate& c) {
     return on_request(c);
   }
   if (io == Io::kAgain &&
-      Clock::now() - c.since > std::chrono::milliseconds(context_->process->settings.hello_timeout_ms)) {
+      Clock::now() - c.since > std::chrono::milliseconds(context_->process->settings.identification_timeout_ms)) {
     drop(c, "it has not identified itself within NCCL_MRC_HELLO_TIMEOUT_MS");
     return ncclSuccess;
   }

@@ -43,7 +43,7 @@ void ChunkReceiver::post(uint32_t qp, uint32_t count) {
 void ChunkReceiver::credit_completed(uint32_t qp) {
   --credits_in_flight_;
   --lanes_[qp].credits_in_flight;
-  if (lanes_[qp].credit_owed) give_credit(qp);
+  if (lanes_[qp].credit_pending) give_credit(qp);
 }
 
 void ChunkReceiver::received(uint32_t qp, uint32_t imm) {
@@ -80,8 +80,8 @@ void ChunkReceiver::chunk_arrived(uint32_t qp) {
 // The newest count replaces all older ones, so one that cannot be posted now is sent with the next completion.
 void ChunkReceiver::give_credit(uint32_t qp) {
   Lane& lane = lanes_[qp];
-  lane.credit_owed = lane.credits_in_flight >= s_.plan.window;
-  if (lane.credit_owed) return;
+  lane.credit_pending = lane.credits_in_flight >= s_.plan.window;
+  if (lane.credit_pending) return;
   ++lane.credits_in_flight;
   uint64_t credit = lane.chunks;
   ibv_sge sge{reinterpret_cast<uint64_t>(&credit), sizeof credit, 0};

@@ -40,7 +40,7 @@ class ChunkReceiver {
   struct Lane {                         // one queue pair
     uint64_t messages = 0, chunks = 0;  // arrived
     uint32_t credits_in_flight = 0;
-    bool credit_owed = false;
+    bool credit_pending = false;
     uint32_t slack = 0;  // receives to post again
   };
 

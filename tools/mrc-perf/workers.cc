@@ -58,9 +58,9 @@ std::vector<std::unique_ptr<Oob>> open_channels(const Options& o, const std::str
   while (missing()) {
     auto channel = std::make_unique<Oob>(listener->accept_one(left()));
     try {
-      const nlohmann::json hello = channel->receive(std::min(left(), kNamedWithinSeconds));
-      const auto i = hello.at("channel").get<size_t>();
-      if (hello.at("session") == session && i < channels.size() && channels[i] == nullptr)
+      const nlohmann::json identification = channel->receive(std::min(left(), kNamedWithinSeconds));
+      const auto i = identification.at("channel").get<size_t>();
+      if (identification.at("session") == session && i < channels.size() && channels[i] == nullptr)
         channels[i] = std::move(channel);
     } catch (const nlohmann::json::exception&) {
     } catch (const PerfError&) {

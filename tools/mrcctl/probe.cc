@@ -190,7 +190,7 @@ OrderedJson probe_loops(const Paths& paths, const ProbeOptions& options) {
   if (const mrc::Status opened = prober.open(paths.config(), loops); !opened) throw Error(opened.error().text);
   std::vector<uint32_t> received(loops.size());
   const auto collect = [&] {
-    prober.collect([&](const mrc::mrcd::LoopProber::Fate& fate) { received[fate.path] += fate.answered; });
+    prober.collect([&](const mrc::mrcd::LoopProber::Outcome& outcome) { received[outcome.path] += outcome.answered; });
   };
   for (uint32_t n = 0; n < options.count; ++n) {
     for (size_t i = 0; i < loops.size(); ++i) prober.send(i);

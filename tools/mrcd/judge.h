@@ -35,7 +35,7 @@ struct JudgeConfig {
 class PathJudge {
  public:
   explicit PathJudge(const JudgeConfig& config) : config_(config) {}
-  // The fate of one probe, in the order of sending. True when the verdict changed.
+  // The outcome of one probe, in the order of sending. True when the verdict changed.
   bool add(Instant now, bool answered);
   bool bad() const { return bad_; }
   double loss() const;  // of the evaluated probes

@@ -141,7 +141,7 @@ void LoopProber::receive(int socket) {
   }
 }
 
-void LoopProber::collect(const std::function<void(const Fate&)>& report) {
+void LoopProber::collect(const std::function<void(const Outcome&)>& report) {
   for (const Fd& socket : sockets_) receive(socket.get());
   const Instant end = device::clock_now();
   for (size_t path = 0; path < states_.size(); ++path) {

@@ -35,7 +35,7 @@ std::string usid_text(uint16_t usid);
 
 class LoopProber {
  public:
-  struct Fate {
+  struct Outcome {
     size_t path = 0;  // index into paths()
     bool answered = false;
     Duration rtt;  // of an answered one
@@ -47,7 +47,7 @@ class LoopProber {
 
   void send(size_t path);
   // Reads arrived probes, and counts overdue ones as lost; results of one path in the order of sending.
-  void collect(const std::function<void(const Fate&)>& report);
+  void collect(const std::function<void(const Outcome&)>& report);
   // Outstanding probes.
   size_t open_probes() const;
 

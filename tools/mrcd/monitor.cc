@@ -85,12 +85,12 @@ void Monitor::probe(Instant now) {
 }
 
 void Monitor::collect(Instant now) {
-  prober_.collect([&](const LoopProber::Fate& fate) {
-    Path& path = paths_[fate.path];
-    path.judge.add(now, fate.answered);
-    path.lost += !fate.answered;
-    const double rtt_us = static_cast<double>(fate.rtt.ns()) / 1000;
-    if (fate.answered) path.rtt_us = path.rtt_us == 0 ? rtt_us : path.rtt_us + (rtt_us - path.rtt_us) / 8;
+  prober_.collect([&](const LoopProber::Outcome& outcome) {
+    Path& path = paths_[outcome.path];
+    path.judge.add(now, outcome.answered);
+    path.lost += !outcome.answered;
+    const double rtt_us = static_cast<double>(outcome.rtt.ns()) / 1000;
+    if (outcome.answered) path.rtt_us = path.rtt_us == 0 ? rtt_us : path.rtt_us + (rtt_us - path.rtt_us) / 8;
   });
 }
 

@@ -86,7 +86,7 @@ Requester::Build Requester::build(Instant now, PlaneSet planes_with_room, TxBurs
     if (n < 0 && out->segments > 0) break;  // the packets built already may be sent
     if (n < 0) return fail_local_protection(now, *p.request);
     builder->add(write_headers(now, p, builder->header()), pieces, n, p.payload);
-    ack_wanted = ack_wanted || congestion_->wants_ack(p.nominal());
+    ack_wanted = ack_wanted || congestion_->requests_ack(p.nominal());
     note_sent(now, p, out->ev_index);
     if (p.bytes < out->segment_size) break;
   }

@@ -45,10 +45,10 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   const bool counted = p.bth.ack_req && !seth.pr && note_duplicate(cack_next - 1 + seth.ack_psn_offset);
   const Named named = read_named(now, p, cack_next);
   if (named.known) note_lateness(now, p, named);
-  const bool news = take_arrivals(now, seth, static_cast<uint64_t>(cack_next));
+  const bool newly_acked = take_arrivals(now, seth, static_cast<uint64_t>(cack_next));
   // Else about packets of long ago, which any host can name without a guess: it does not delay the next probe either
   // [MRC-SEC-14].
-  if (!news && !named.known && !(seth.pr && probe_.expects(seth.probe_id))) {
+  if (!newly_acked && !named.known && !(seth.pr && probe_.expects(seth.probe_id))) {
     qp_.engine.counters.drop_stale += counted ? 0 : 1;
     return;
   }
@@ -151,7 +151,7 @@ void Requester::on_arrived_below(Instant now, uint64_t end) {
 // Frees the packets that have arrived: all below `cack_next` and those in the bitmap. False: there are none.
 bool Requester::take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack_next) {
   const uint64_t una_before = sent_.una();
-  bool news = cack_next > una_before;
+  bool newly_acked = cack_next > una_before;
   on_arrived_below(now, cack_next);
   if (packets_.on_cumulative(cack_next)) rto_.on_progress();
   if (sent_.open() && seth.sack_bitmap != 0) {
@@ -159,15 +159,15 @@ bool Requester::take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack
     for (uint64_t bits = seth.sack_bitmap; bits != 0; bits &= bits - 1) {
       const int64_t seq = base + __builtin_ctzll(bits);
       if (!sent_.outstanding(seq)) continue;
-      news = news || !sent_[static_cast<uint64_t>(seq)].acked;
+      newly_acked = newly_acked || !sent_[static_cast<uint64_t>(seq)].acked;
       on_arrived(now, static_cast<uint64_t>(seq));
     }
     sent_.advance();
   }
-  if (sent_.una() == una_before) return news;
+  if (sent_.una() == una_before) return newly_acked;
   probe_.on_progress();
   rto_.on_new_oldest(now);
-  return news;
+  return newly_acked;
 }
 
 void Requester::follow_peer_window(uint8_t mpr) {

@@ -79,7 +79,7 @@ class CongestionControl {
   // The requester sends one packet without this check when nothing is in flight.
   virtual bool can_send(uint32_t nominal) const = 0;
   // Whether to request an immediate ACK with the next packet; called before on_sent().
-  virtual bool wants_ack(uint32_t nominal) const = 0;
+  virtual bool requests_ack(uint32_t nominal) const = 0;
   virtual CongestionSnapshot snapshot() const = 0;
 };
 

@@ -24,7 +24,7 @@ class None final : public CongestionControl {
   }
   void limit(int64_t) override {}
   bool can_send(uint32_t) const override { return true; }
-  bool wants_ack(uint32_t) const override { return false; }
+  bool requests_ack(uint32_t) const override { return false; }
   CongestionSnapshot snapshot() const override { return {window_, inflight_, window_, base_rtt_, 0}; }
 
  private:

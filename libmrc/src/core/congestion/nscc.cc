@@ -69,7 +69,7 @@ class NsccControl final : public CongestionControl {
   void on_measured(double line_rate_bps, Duration base_rtt) override { nscc_.set_measured(line_rate_bps, base_rtt); }
   void limit(int64_t window) override { nscc_.limit(window); }
   bool can_send(uint32_t nominal) const override { return nscc_.can_send(nominal); }
-  bool wants_ack(uint32_t nominal) const override { return nscc_.wants_ack(nominal); }
+  bool requests_ack(uint32_t nominal) const override { return nscc_.requests_ack(nominal); }
   CongestionSnapshot snapshot() const override {
     return {nscc_.cwnd(), nscc_.inflight(), nscc_.max_wnd(), nscc_.base_rtt(), nscc_.last_branches()};
   }

@@ -138,7 +138,7 @@ class BasicNscc {
   // [MRC-NSCC-CHOICE-8]
   bool can_send(uint32_t nominal) const { return s_.inflight <= 0 || s_.inflight + nominal <= s_.cwnd; }
   // Whether to request an immediate ACK with the next packet; call before on_send().
-  bool wants_ack(uint32_t nominal) const {
+  bool requests_ack(uint32_t nominal) const {
     return s_.cwnd - (s_.inflight + nominal) < g_.mtu || s_.cwnd < g_.ack_bytes;
   }
   // Line rate and unloaded RTT (zero: as before) have been measured: gains that are not configured are derived again.

@@ -26,7 +26,7 @@ class Swift final : public CongestionControl {
   void on_measured(double line_rate_bps, Duration base_rtt) override;
   void limit(int64_t window) override;
   bool can_send(uint32_t nominal) const override { return inflight_ <= 0 || inflight_ + nominal <= window(); }
-  bool wants_ack(uint32_t nominal) const override {
+  bool requests_ack(uint32_t nominal) const override {
     return window() - (inflight_ + nominal) < p_.mtu || window() < p_.ack_bytes;
   }
   CongestionSnapshot snapshot() const override { return {window(), inflight_, max_wnd_, base_rtt_, steps_}; }

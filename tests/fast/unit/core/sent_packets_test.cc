@@ -51,7 +51,7 @@ TEST_F(SentPacketsTest, the_oldest_moves_over_what_has_arrived) {
   EXPECT_EQ(sent_.in_flight(), 0u);
 }
 
-TEST_F(SentPacketsTest, those_in_flight_are_found_among_the_others) {
+TEST_F(SentPacketsTest, next_in_flight__finds_packets_in_flight_among_the_others) {
   EXPECT_EQ(sent_.next_in_flight(0, 0), 0u);
   send(6);
   arrive({0, 1, 3});

@@ -22,7 +22,7 @@ std::string names(const std::vector<HostAddress>& host, const std::string& inter
   return text;
 }
 
-TEST(AutoPlanes, those_of_two_hosts_are_in_the_order_of_their_networks) {
+TEST(AutoPlanes, planes_of_two_hosts_are_in_the_order_of_their_networks) {
   EXPECT_EQ(names({on("eth0", "10.2.0.1", "10.2.0.0"), on("eth1", "10.1.0.1", "10.1.0.0")}, "auto"),
             "eth1=10.1.0.1 eth0=10.2.0.1");
   EXPECT_EQ(names({on("a", "10.1.0.200", "10.1.0.0"), on("b", "10.2.0.3", "10.2.0.0")}, "auto"),

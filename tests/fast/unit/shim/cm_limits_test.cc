@@ -85,7 +85,7 @@ TEST(CmConnectionNumbers, are_different_and_depend_on_the_key) {
   EXPECT_EQ(drawn.count(other.draw(nothing)), 0u);
 }
 
-TEST(CmConnectionNumbers, those_in_use_are_left_out) {
+TEST(CmConnectionNumbers, draw__omits_numbers_in_use) {
   ConnectionNumbers numbers({1, 2}), same({1, 2});
   const uint64_t first = numbers.draw([](uint64_t) { return false; });
   EXPECT_NE(same.draw([first](uint64_t n) { return n == first; }), first);

@@ -19,10 +19,10 @@ struct Looped {
     const Status opened = prober.open(config, {{1, 0xe101, 0, self}, {1, 0xe101, 0xf101, self}});
     EXPECT_TRUE(opened) << opened.error().text;
   }
-  std::vector<LoopProber::Fate> collect() {
-    std::vector<LoopProber::Fate> fates;
-    prober.collect([&](const LoopProber::Fate& fate) { fates.push_back(fate); });
-    return fates;
+  std::vector<LoopProber::Outcome> collect() {
+    std::vector<LoopProber::Outcome> outcomes;
+    prober.collect([&](const LoopProber::Outcome& outcome) { outcomes.push_back(outcome); });
+    return outcomes;
   }
   device::DeviceConfig config;
   LoopProber prober;
@@ -32,11 +32,11 @@ struct Looped {
 TEST(LoopProber, rtt__is_never_zero) {
   Looped looped;
   for (size_t path : {0u, 1u, 0u}) looped.prober.send(path);
-  const std::vector<LoopProber::Fate> fates = looped.collect();
-  ASSERT_EQ(fates.size(), 3u);
-  for (const LoopProber::Fate& fate : fates) {
-    EXPECT_TRUE(fate.answered);
-    EXPECT_GT(fate.rtt.ns(), 0);
+  const std::vector<LoopProber::Outcome> outcomes = looped.collect();
+  ASSERT_EQ(outcomes.size(), 3u);
+  for (const LoopProber::Outcome& outcome : outcomes) {
+    EXPECT_TRUE(outcome.answered);
+    EXPECT_GT(outcome.rtt.ns(), 0);
   }
   EXPECT_EQ(looped.prober.open_probes(), 0u);
 }
@@ -50,11 +50,11 @@ TEST(LoopProber, rtt__is_without_the_time_in_the_socket) {
   for (int i = 0; i < kTries; ++i) {
     looped.prober.send(0);
     std::this_thread::sleep_for(kIdle);
-    const std::vector<LoopProber::Fate> fates = looped.collect();
-    ASSERT_EQ(fates.size(), 1u);
-    EXPECT_TRUE(fates[0].answered);
-    EXPECT_GT(fates[0].rtt.ns(), 0);
-    if (fates[0].rtt.ns() < std::chrono::nanoseconds(kIdle).count()) return;
+    const std::vector<LoopProber::Outcome> outcomes = looped.collect();
+    ASSERT_EQ(outcomes.size(), 1u);
+    EXPECT_TRUE(outcomes[0].answered);
+    EXPECT_GT(outcomes[0].rtt.ns(), 0);
+    if (outcomes[0].rtt.ns() < std::chrono::nanoseconds(kIdle).count()) return;
   }
   FAIL() << "what waits in the socket counts as on its way";
 }

@@ -16,7 +16,7 @@ TEST(no_congestion_control, counts_but_never_limits) {
   const auto n = make_congestion_control(c, flow, Instant());
   for (int i = 0; i < 1000; ++i) n->on_sent(4160);
   EXPECT_TRUE(n->can_send(4160));
-  EXPECT_FALSE(n->wants_ack(4160));
+  EXPECT_FALSE(n->requests_ack(4160));
   NackSample nack;
   nack.nominal = 4160;
   nack.trimmed = true;

@@ -89,16 +89,16 @@ TEST_F(NsccTest, can_send_up_to_the_window) {
   EXPECT_TRUE(nscc.can_send(kPacket));
 }
 
-TEST_F(NsccTest, wants_ack_near_the_end_of_the_window_and_with_a_small_one) {
+TEST_F(NsccTest, requests_ack_near_the_end_of_the_window_and_with_a_small_one) {
   s().inflight = 300000 - 2 * kPacket;
-  EXPECT_FALSE(nscc.wants_ack(kPacket));  // exactly one MTU is left
+  EXPECT_FALSE(nscc.requests_ack(kPacket));  // exactly one MTU is left
   s().inflight += 1;
-  EXPECT_TRUE(nscc.wants_ack(kPacket));
+  EXPECT_TRUE(nscc.requests_ack(kPacket));
   s().inflight = 0;
   s().cwnd = 16384;
-  EXPECT_FALSE(nscc.wants_ack(kPacket));
+  EXPECT_FALSE(nscc.requests_ack(kPacket));
   s().cwnd = 16383;
-  EXPECT_TRUE(nscc.wants_ack(kPacket));
+  EXPECT_TRUE(nscc.requests_ack(kPacket));
 }
 
 // ---------------------------------------------------------------- samples

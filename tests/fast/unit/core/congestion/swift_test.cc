@@ -314,10 +314,10 @@ TEST_F(SwiftTest, follows_what_was_measured) {
 TEST_F(SwiftTest, wants_an_ack_near_the_end_of_the_window_and_with_a_small_one) {
   make();
   swift->on_sent(148 * kSize);
-  EXPECT_FALSE(swift->wants_ack(kSize));
-  EXPECT_TRUE(swift->wants_ack(kSize + 1));
+  EXPECT_FALSE(swift->requests_ack(kSize));
+  EXPECT_TRUE(swift->requests_ack(kSize + 1));
   start(15);
-  EXPECT_TRUE(swift->wants_ack(kSize));
+  EXPECT_TRUE(swift->requests_ack(kSize));
 }
 
 }  // namespace
