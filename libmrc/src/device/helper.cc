@@ -11,6 +11,7 @@
 
 #include "device/clock.h"
 #include "device/signals.h"
+#include "invariant.h"
 #include "uncancelled.h"
 
 namespace mrc::device {
@@ -55,10 +56,16 @@ void Helper::stop() {
 void Helper::count_armed(int delta) {
   last_armed_.store(clock_now().ns(), std::memory_order_relaxed);
   armed_cqs_.fetch_add(delta);
+  check();
   if (delta < 0) return;
   // A stand-in arms before each of its waits; park_timer_ ends the sleep if it does not come back.
   if (stand_in_.is_calling_thread() && !must_serve(view())) return;
   wake_parked();
+}
+
+// With one disarmed twice, an armed CQ would count as none, and the helper would park while a thread waits for it.
+void Helper::check() const {
+  MRC_INVARIANT(armed_cqs_.load() >= 0);
 }
 
 void Helper::wake_parked() {

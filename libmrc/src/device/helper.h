@@ -123,6 +123,7 @@ class Helper {
   void wake_parked();
   void wait(size_t first, size_t last, const timespec* max);
   HelperView view() const;
+  void check() const;  // any thread
 
   HelperWork* work_ = nullptr;
   HelperTiming timing_;

@@ -15,6 +15,7 @@
 #include "device/log.h"
 #include "device/setting_words.h"
 #include "device/srv6.h"
+#include "invariant.h"
 
 namespace mrc::device {
 
@@ -278,6 +279,12 @@ void SharedState::take_ports(const std::vector<ctl::Whole<uint32_t>>& down, bool
   for (const PlaneId plane : PlaneSet::all(parts_.facts.config.planes.size()) & changed)
     parts_.planes.enable(now, plane, !planes.contains(plane));
   wake_senders_locked();
+  check();
+}
+
+// Only planes of this device are switched off, whatever the daemon sends.
+void SharedState::check() const {
+  MRC_INVARIANT(PlaneSet::all(parts_.facts.config.planes.size()).contains_all(ports_down_));
 }
 
 // [MRC-MRCD-5]

@@ -104,6 +104,7 @@ class SharedState final : public LinkListener {
   void send_last(const DelayReports::Peers& peers);
   void deny_locked(core::PeerId peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void wake_senders_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
 
   const SharedStateParts parts_;
   SharedStateWork& work_;
