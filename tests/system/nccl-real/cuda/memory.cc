@@ -1,9 +1,11 @@
 #include "cuda/memory.h"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -26,6 +28,22 @@ std::map<uintptr_t, Allocation>& allocations() {           // by base
   return *all;
 }
 size_t live = 0;
+
+void on_fault(int, siginfo_t* info, void*) {
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  bool found = false;
+  std::unique_lock lock(mutex, std::try_to_lock);  // not where the faulting code holds it
+  if (lock)
+    for (const auto& [base, a] : allocations())
+      if (address - reinterpret_cast<uintptr_t>(a.mapping) < a.mapped) {
+        dprintf(STDERR_FILENO, "nccl-rig: SIGSEGV at byte %td of an allocation of %zu bytes\n",
+                static_cast<ptrdiff_t>(address - base), a.range.size);
+        found = true;
+      }
+  if (!found) dprintf(STDERR_FILENO, "nccl-rig: SIGSEGV at %p, in no allocation of the rig\n", info->si_addr);
+  signal(SIGSEGV, SIG_DFL);
+  raise(SIGSEGV);  // pending until this returns
+}
 
 }  // namespace
 
@@ -90,6 +108,13 @@ bool find(const void* address, Range* range) {
 size_t live_allocations() {
   std::lock_guard lock(mutex);
   return live;
+}
+
+void report_faults() {
+  struct sigaction action {};
+  action.sa_sigaction = &on_fault;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, nullptr);
 }
 
 }  // namespace mrc::nccl_rig::cuda

@@ -26,5 +26,8 @@ bool unregister_host(void* base);
 bool find(const void* address, Range* range);
 // Number of allocations that are not freed yet.
 size_t live_allocations();
+// From now on a SIGSEGV first names, on standard error, the allocation whose guard pages hold the address. It ends the
+// process as before. Handlers that are installed later come first.
+void report_faults();
 
 }  // namespace mrc::nccl_rig::cuda

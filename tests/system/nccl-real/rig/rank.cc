@@ -92,6 +92,7 @@ void report(const std::string& json_line) {
 
 int run_rank(const Options& options, int number, Board* board) {
   setvbuf(stdout, nullptr, _IOLBF, 1 << 16);  // NCCL's log, of which an abrupt end would lose the last buffer
+  cuda::report_faults();
   cuda::set_device_count(options.gpus);
   int code = 0;
   try {
