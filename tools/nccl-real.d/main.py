@@ -1,7 +1,8 @@
 """NCCL for real: all-reduce and others through PyTorch with two ranks on one GPU, over the plugin and over NCCL's own
 socket transport in one run, and once more over the plugin while a plane dies. Both ranks being on one host, the plugin
-uses shared memory, and where it is told so its sockets, as between hosts. The results are compared with their exact
-values, and NCCL's log must say that the plugin was its network: a plugin that fails is otherwise replaced silently.
+uses shared memory, and where it is told so its sockets, as between hosts. The plugin registers GPU memory if it can, and
+in one run it leaves GPU memory to NCCL. The results are compared with their exact values. NCCL's log must say that the
+plugin was its network, because a plugin that fails is otherwise replaced silently, and how GPU memory was reached.
 
 Needs a GPU, PyTorch with NCCL, and the built plugin (--plugin); everything else is in this folder, so that it runs on a
 bare machine, and in sandboxes without namespaces or GSO. Exit code 0: all well, or skipped with a reason; 1: failed.
@@ -92,6 +93,23 @@ def used_network(log):
     return sorted({a or b for a, b in found})
 
 
+# What the plugin logs of GPU memory, by NCCL_MRC_GPU.
+GPU_MEMORY = {"auto": r"registered through gdrcopy|not registered \((?!NCCL_MRC_GPU=).+\): NCCL stages through host memory",
+              "off": r"not registered \(NCCL_MRC_GPU=off\): NCCL stages through host memory"}
+
+
+def complaints(settings, log):
+    """Reports what NCCL's log has, and returns what it should have for a run with these settings and has not."""
+    networks, gpu = used_network(log), sorted(set(re.findall(r"NET/MRC: GPU memory is (.+)", log)))
+    print(f"  network according to NCCL: {', '.join(networks) or 'nothing said'}")
+    wrong = [] if networks == [settings["NCCL_NET"]] else [f"NCCL was to use {settings['NCCL_NET']} alone"]
+    if "NCCL_MRC_GPU" in settings:
+        print(f"  GPU memory according to the plugin: {', '.join(gpu) or 'nothing said'}")
+        if len(gpu) != 1 or not re.fullmatch(GPU_MEMORY[settings["NCCL_MRC_GPU"]], gpu[0]):
+            wrong.append(f"the plugin was to log one way to GPU memory, of NCCL_MRC_GPU={settings['NCCL_MRC_GPU']}")
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(prog="nccl-real", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plugin", default=os.path.join(ROOT, "build/dev/nccl-plugin/libnccl-net-mrc.so"), help="the built plugin")
@@ -113,24 +131,27 @@ def main():
     except OSError as why:
         print(f"nccl-real: {library} cannot be loaded: {why}")
         return 1
-    over_mrc = {"NCCL_NET_PLUGIN": library, "NCCL_NET": "MRC"}
+    # NCCL registers GPU memory with near NICs alone; a software device is at no place of the PCI bus.
+    over_mrc = {"NCCL_NET_PLUGIN": library, "NCCL_NET": "MRC", "NCCL_MRC_GPU": "auto", "NCCL_NET_GDR_LEVEL": "SYS"}
     over_sockets = {"MRC_SAME_HOST": "network"}
     sizes = ["--sizes", options.sizes]
     report, failed = {}, False
     for name, settings, arguments in (
             ("NCCL's own sockets", {"NCCL_NET_PLUGIN": "none", "NCCL_NET": "Socket"}, sizes),
             ("the plugin", over_mrc, sizes),
+            ("the plugin, GPU memory left to NCCL", {**over_mrc, "NCCL_MRC_GPU": "off"}, sizes),
             ("the plugin over sockets, as between hosts", {**over_mrc, **over_sockets}, sizes),
             ("the plugin over sockets, a plane dies", {**over_mrc, **over_sockets, "MRC_FAULT": options.fault},
              [*sizes, "--seconds", str(options.seconds)])):
         good, result, log = run(name, settings, arguments)
-        networks = used_network(log)
-        print(f"  network according to NCCL: {', '.join(networks) or 'nothing said'}; {result['nccl'] if result else ''}")
-        if networks != [settings["NCCL_NET"]]:
-            print(f"  FAILED: NCCL was to use {settings['NCCL_NET']} alone")
-            good = False
+        if result:
+            print(f"  {result['nccl']}")
+        wrong = complaints(settings, log)
+        for sentence in wrong:
+            print(f"  FAILED: {sentence}")
+        good = good and not wrong
         failed = failed or not good
-        report[name] = {"good": good, "networks": networks, "result": result}
+        report[name] = {"good": good, "networks": used_network(log), "result": result}
     if options.json:
         with open(options.json, "w", encoding="utf-8") as f:
             json.dump(report, f, indent=2)
@@ -138,4 +159,5 @@ def main():
     return 1 if failed else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
