@@ -84,14 +84,20 @@ Each program of this table runs there again and again (`tests/system/lab/test_pr
 | program | shows |
 |---|---|
 | `ib_send_bw -c UD` | datagrams, of which some are lost; it ends by its own clock |
+| `ib_write_bw -R` | WRITE, connected by rdma_cm |
+| `ucmatose` | SEND, 6,000 of 64 KiB in both directions |
+| `rdma_client` | connections and a message each way, while planes are dead, too |
 | `rstream -T v`, `rcopy` | stream rsockets; each byte, and the copy of a file, compared |
-| `ucx_perftest -t tag_bw` | UCP, tagged messages, without any setting but shared memory (`UCX_TLS=^sysv,posix,cma`) |
-| Open MPI, `--mca pml ucx --mca osc ucx` | a daemon on each host, started by `plm_rsh_agent`; every element compared |
-| `fi_pingpong -e rdm -c` | libfabric, `verbs;ofi_rxm`, data checked |
+| `riostream -T v` | memory that the peer overwrites, compared |
+| `ucx_perftest -t tag_bw`, `stream_bw`, `ucp_am_bw`, `ucp_put_bw`, `ucp_get` | UCP, without any setting but shared memory (`UCX_TLS=^sysv,posix,cma`) |
+| Open MPI, `--mca pml ucx --mca osc ucx` | on two and four hosts, a daemon on each, started by `plm_rsh_agent`; every element compared |
+| `fi_pingpong -e rdm -c`, `-e msg -c` | libfabric, `verbs;ofi_rxm` and `verbs`, data checked |
 | `qperf -cm 1 rc_bw` | RC bandwidth |
-| `fio --ioengine=rdma --verb=write` | fio's engine |
+| `fio --ioengine=rdma --verb=write`, `read` | fio's engine |
 
-`ibv_ud_pingpong` waits for ever for the first datagram that is lost. `fi_pingpong`'s server has no option for its address: libfabric binds that of
+`ibv_ud_pingpong`, `udaddy`, `ib_send_lat -c UD` and `fi_pingpong -e dgram` wait for the first datagram that is lost, for ever or until their time is
+over, so that they are not in that table; nor is `qperf ud_lat`, which reaches its own host alone. `ucp_client_server` closes its endpoint by force
+as soon as its own part is done: a message whose packets are lost then is lost on any device. `fi_pingpong`'s server has no option for its address: libfabric binds that of
 `localhost`, which the shim takes for an address of its device (Linux leaves a loopback address without one), and tells it to the client. Between
 hosts, `localhost` in the server's `/etc/hosts` has to be its address there.
 
