@@ -107,8 +107,8 @@ Across SRv6, as in the labs of `mrc-fabric`, attaching to a group is EOPNOTSUPP.
 Gloo's ibverbs transport needs a build of PyTorch; `tests/system/shim/gloo_test.cc` does what it does: a queue pair per pair of ranks, one
 completion queue and one waiting thread per rank, memory regions sent as messages, data by WRITE WITH IMMEDIATE, every element compared.
 
-HPC Challenge (`hpcc` 1.5.0, Open MPI, 2 ranks) passes all its own checks over the shim (`tests/system/shim/test_hpcc.py`). Debian 12 has no OSU benchmarks, no Valkey and
-no SPDK; its Redis 7.0 is built without RDMA; of librpma it has the library, and no program that uses it.
+HPC Challenge (`hpcc` 1.5.0, Open MPI, 2 ranks) passes all its own checks over the shim (`tests/system/shim/test_hpcc.py`). Debian 12 has no OSU benchmarks, no Valkey,
+no SPDK and no DAOS; its Redis 7.0 is built without RDMA; of librpma it has the library, and no program that uses it.
 
 iSER needs no kernel: Debian's `tgt` and `libiscsi7` call librdmacm and libibverbs themselves. `tests/system/shim/test_iser.py` runs where `tgt`, which
 `tools/test` does not install because it starts a service, and `libiscsi-bin` are installed: tgt 1.0.85 and libiscsi 1.19 read, and compare at the
