@@ -3,49 +3,60 @@
  *
  * usage: mpi_check [SECONDS]
  *
- * All of it once, or again and again for so long. */
+ * All of it once, or again and again for so long. mpi_requests.c has a part of it. */
+#include "mpi_check.h"
+
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { kEach = 1 << 12, kLargest = 1 << 20, kAdds = 25 };
+enum { kAdds = 25 };
 
-static int rank, ranks;
-static long *mine, *theirs; /* kEach elements for each rank, and at least kLargest bytes */
-static int *counts, *places;
+int rank, ranks;
+long *mine, *theirs;
+int *counts, *places;
 
-/* Element i of what rank `from` has for rank `to`. */
-static long value(int from, int to, int i) {
+long value(int from, int to, int i) {
   return ((long)from * 131 + to) * 1000003 + i;
 }
-static int differ(long is, long should) {
+/* The sum of that over the ranks below `below`. */
+static long sum(int below, int to, int i) {
+  const long n = below;
+  return (n * (n - 1) / 2 * 131 + n * to) * 1000003 + n * i;
+}
+int differ(long is, long should) {
   return is != should;
 }
-static long sum_of_ranks(void) {
-  return (long)ranks * (ranks - 1) / 2;
-}
-static void clear(void) {
+void clear(void) {
   memset(theirs, 0xEE, sizeof(long) * (size_t)(kEach * ranks));
 }
-static void fill(void) {
+void fill(void) {
   for (int to = 0; to < ranks; ++to)
     for (int i = 0; i < kEach; ++i) mine[to * kEach + i] = value(rank, to, i);
   clear();
 }
-/* One block of kEach elements. */
-static int check(const long* block, int from, int to) {
+int check(const long* block, int from, int to) {
   int bad = 0;
   for (int i = 0; i < kEach; ++i) bad += differ(block[i], value(from, to, i));
   return bad;
 }
-/* The block of each rank for `to`; with counts, only so many elements of it. */
-static int check_all(const int* count, int to) {
+int check_all(const int* count, int to) {
   int bad = 0;
   for (int from = 0; from < ranks; ++from)
     for (int i = 0; i < (count != NULL ? count[from] : kEach); ++i)
       bad += differ(theirs[from * kEach + i], value(from, to, i));
   return bad;
+}
+int check_sums(const long* block, int n, int below, int at) {
+  int bad = 0;
+  for (int i = 0; i < n; ++i) bad += differ(block[i], sum(below, (at + i) / kEach, (at + i) % kEach));
+  return bad;
+}
+int first_of_counts(void) {
+  int first = 0;
+  for (int before = 0; before < rank; ++before) first += counts[before];
+  return first;
 }
 
 /* Between rank 0 and each other, from a byte to what goes by rendezvous. */
@@ -107,8 +118,7 @@ static int rooted(int root) {
   if (rank == root) bad += check_all(counts, 0);
   clear();
   MPI_Reduce(mine, theirs, kEach, MPI_LONG, MPI_SUM, root, MPI_COMM_WORLD);
-  for (int i = 0; rank == root && i < kEach; ++i)
-    bad += differ(theirs[i], sum_of_ranks() * 131 * 1000003 + (long)ranks * i);
+  if (rank == root) bad += check_sums(theirs, kEach, ranks, 0);
   return bad;
 }
 
@@ -171,25 +181,16 @@ static int reductions(void) {
   for (int i = 0; i < all; ++i) bad += differ(theirs[i], value(ranks - 1, i / kEach, i % kEach));
   clear();
   MPI_Reduce_scatter_block(mine, theirs, kEach, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-  for (int i = 0; i < kEach; ++i)
-    bad += differ(theirs[i], (sum_of_ranks() * 131 + (long)ranks * rank) * 1000003 + (long)ranks * i);
+  bad += check_sums(theirs, kEach, ranks, rank * kEach);
   clear();
-  int first = 0;
-  for (int before = 0; before < rank; ++before) first += counts[before];
   MPI_Reduce_scatter(mine, theirs, counts, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-  for (int i = 0; i < counts[rank]; ++i) {
-    const int at = first + i;
-    bad +=
-        differ(theirs[i], (sum_of_ranks() * 131 + (long)ranks * (at / kEach)) * 1000003 + (long)ranks * (at % kEach));
-  }
+  bad += check_sums(theirs, counts[rank], ranks, first_of_counts());
   clear();
   MPI_Scan(mine, theirs, kEach, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-  for (int i = 0; i < kEach; ++i)
-    bad += differ(theirs[i], (long)rank * (rank + 1) / 2 * 131 * 1000003 + (long)(rank + 1) * i);
+  bad += check_sums(theirs, kEach, rank + 1, 0);
   clear();
   MPI_Exscan(mine, theirs, kEach, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-  for (int i = 0; rank > 0 && i < kEach; ++i)
-    bad += differ(theirs[i], (long)rank * (rank - 1) / 2 * 131 * 1000003 + (long)rank * i);
+  if (rank > 0) bad += check_sums(theirs, kEach, rank, 0);
   clear();
   MPI_Request request[2];
   MPI_Status status[2];
@@ -238,8 +239,7 @@ static int one_sided(void) {
   MPI_Win_unlock_all(win);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
-  for (int i = 0; i < kEach; ++i)
-    bad += differ(window[rank * kEach + i], value(rank, rank, i) + sum_of_ranks() * 131 * 1000003 + (long)ranks * i);
+  for (int i = 0; i < kEach; ++i) bad += differ(window[rank * kEach + i], value(rank, rank, i) + sum(ranks, 0, i));
   if (rank == 0) bad += differ(window[each * ranks], (long)kAdds * ranks) + differ(window[each * ranks + 1], ranks);
   MPI_Win_unlock(rank, win);
 
@@ -267,6 +267,7 @@ static int everything(void) {
   int bad = ping_pong() + exchange(), all_bad = 0;
   for (int root = 0; root < ranks; ++root) bad += rooted(root);
   bad += all_to_all() + all_to_all_by_types() + reductions() + one_sided();
+  bad += by_requests();
   MPI_Allreduce(&bad, &all_bad, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   return all_bad;
 }
