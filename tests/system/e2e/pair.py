@@ -1,5 +1,6 @@
 """A pair of mrc-perf processes, and what to expect of them."""
 import json
+import signal
 
 import built
 import environment
@@ -56,6 +57,10 @@ class Pair:
             self.kill()
 
     def kill(self):
+        """Both at once: neither may come to an orderly end because the other one is gone."""
+        for process in (self.client, self.server):
+            if not process.ended():
+                process.signal(signal.SIGSTOP)
         self.client.kill()
         self.server.kill()
 
