@@ -311,7 +311,7 @@ TEST_F(SwiftTest, follows_what_was_measured) {
   EXPECT_EQ(swift->snapshot().max_wnd, 4 * kSize);
 }
 
-TEST_F(SwiftTest, wants_an_ack_near_the_end_of_the_window_and_with_a_small_one) {
+TEST_F(SwiftTest, requests_an_ack_near_the_end_of_the_window_and_with_a_small_one) {
   make();
   swift->on_sent(148 * kSize);
   EXPECT_FALSE(swift->requests_ack(kSize));
