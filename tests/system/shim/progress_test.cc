@@ -200,8 +200,10 @@ void interrupted(int, siginfo_t* info, void*) {
   mprotect(guarded, kBytes, PROT_READ | PROT_WRITE);
 }
 
-#ifndef __SANITIZE_THREAD__  // which takes a thread that is cancelled in a wait for one still in it, and sees none of
-                             // its locks
+// ThreadSanitizer takes a thread that is cancelled in a wait for one still in it, and sees none of its locks.
+// AddressSanitizer does not see that the frames of a cancelled thread are left, and takes its own call of sigaltstack()
+// for a write to one.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // rping cancels the thread that waits for completions. The unwinding passes through the library.
 TEST(Progress, a_thread_that_waits_for_an_event_can_be_cancelled) {
   ibv_context* const context = open_first_device();
@@ -246,9 +248,7 @@ TEST(Progress, traffic_goes_on_after_a_thread_that_waited_was_cancelled) {
     ASSERT_FALSE(HasFailure()) << i;
   }
 }
-#endif
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 struct Transfers {
   Connected* c;
   std::atomic<int> done{0};
