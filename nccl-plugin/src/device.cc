@@ -7,6 +7,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "append_item.h"
 #include "gid.h"
 #include "log.h"
 #include "name_filter.h"
@@ -96,7 +97,7 @@ Status Devices::open() {
   bool is_any_chosen = false;
   for (int i = 0; i < found; ++i) {
     const std::string name = api_.verbs.get_device_name(list[i]);
-    names += (names.empty() ? "" : ", ") + name;
+    append_item(&names, name);
     if (!name_chosen(settings_.hca, name)) continue;
     is_any_chosen = true;
     if (const Status opened = open_one(list[i]); !opened)
@@ -187,7 +188,7 @@ int Devices::make_virtual(const std::vector<int>& numbers) {
     const int index = virtual_[number].members[0];
     if (std::find(joined.members.begin(), joined.members.end(), index) != joined.members.end()) return -1;
     joined.members.push_back(index);
-    joined.name += (joined.name.empty() ? "" : "+") + virtual_[number].name;
+    append_item(&joined.name, virtual_[number].name, "+");
   }
   if (joined.members.empty() || joined.members.size() > kMaxMembers) return -1;
   return add_virtual(std::move(joined));

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "append_item.h"
 #include "secure_environment.h"
 
 namespace mrc::nccl {
@@ -39,7 +40,7 @@ bool parse(const char* text, const Setting& setting, std::string* out) {
 std::string range(const Setting& s) {
   if (s.text != nullptr) {
     std::string text;
-    for (const std::string& word : words(s.allowed)) text += (text.empty() ? "" : ", ") + word;
+    for (const std::string& word : words(s.allowed)) append_item(&text, word);
     return text.empty() ? "text" : text;
   }
   std::string text = std::to_string(s.min) + ".." + std::to_string(s.max);

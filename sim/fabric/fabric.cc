@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "append_item.h"
+
 namespace mrc::sim {
 // Out: four links and their serialisation, three switches. Back: a control packet the same way.
 Ps FabricSpec::base_rtt() const {
@@ -229,7 +231,7 @@ const Builtin* find_builtin(const std::string& name) {
 
 std::string builtin_names() {
   std::string names;
-  for (const Builtin& b : builtin_fabrics()) names += std::string(names.empty() ? "" : ", ") + b.name;
+  for (const Builtin& b : builtin_fabrics()) append_item(&names, b.name);
   return names;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "append_item.h"
 #include "base/nearest.h"
 #include "sim/helper/sweep.h"
 
@@ -65,7 +66,7 @@ std::string why_not(const Json& summary, const std::string& path) {
       return "'" + part + "' is not in " + (before.empty() ? "the summary" : "'" + before + "'") +
              (meant.empty() ? "." : ", did you mean '" + meant + "'?") + " Allowed: " + absl::StrJoin(names, ", ");
     }
-    before += (before.empty() ? "" : ".") + part;
+    append_item(&before, part, ".");
     j = next;
   }
   return "it is not a number" + std::string(j->is_structured() ? ", but a group of several" : "");

@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "append_item.h"
 #include "sim/helper/report.h"
 #include "sim/helper/svg.h"
 
@@ -52,9 +53,9 @@ std::string faults_text(const Json& summary) {
     std::string where = tally.value("only", "");
     if (where.empty()) {
       if (links > 0) where = plural(links, "link", "links");
-      if (switches > 0) where += (where.empty() ? "" : " and ") + plural(switches, "switch", "switches");
+      if (switches > 0) append_item(&where, plural(switches, "switch", "switches"), " and ");
     }
-    s += (s.empty() ? "" : " and ") + plural(times, noun->one, noun->many) + " of " + where;
+    append_item(&s, plural(times, noun->one, noun->many) + " of " + where, " and ");
   }
   return s;
 }

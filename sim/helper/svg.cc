@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "append_item.h"
 #include "xml_text.h"
 
 namespace mrc::sim {
@@ -195,7 +196,7 @@ std::string mark_lines(const std::vector<Mark>& marks, const Axes& axes, bool nu
   for (size_t i = 0; i < marks.size(); ++i) {
     const double x = axes.x_of(marks[i].x);
     std::string title;
-    for (const std::string& text : marks[i].texts) title += (title.empty() ? "" : "\n") + text;
+    for (const std::string& text : marks[i].texts) append_item(&title, text, "\n");
     s += tag("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"mark\"><title>", x, kTop, x,
              kHeight - kBottom) +
          escape_xml(title) + "</title></line>";

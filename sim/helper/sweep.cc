@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <map>
 
+#include "append_item.h"
+
 namespace mrc::sim {
 
 std::vector<std::string> split_path(const std::string& path) {
@@ -318,7 +320,7 @@ std::string describe(const Check& c) {
 std::string Point::label() const {
   std::string s = setting();
   for (const auto& [key, value] : params)
-    if (key == kRun) s += (s.empty() ? "" : ", ") + value;
+    if (key == kRun) append_item(&s, value);
   return s.empty() ? "single run" : s;
 }
 
@@ -327,8 +329,7 @@ std::string Point::setting() const {
   for (const auto& [key, value] : params) {
     if (key == kRun) continue;
     const size_t dot = key.rfind('.');
-    s += (s.empty() ? "" : ", ") + (is_cases(key) ? "" : (dot == std::string::npos ? key : key.substr(dot + 1)) + " ") +
-         value;
+    append_item(&s, (is_cases(key) ? "" : (dot == std::string::npos ? key : key.substr(dot + 1)) + " ") + value);
   }
   return s;
 }

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "append_item.h"
 #include "fd.h"
 #include "text_file.h"
 #include "topology.h"
@@ -99,7 +100,7 @@ std::string need_command(const std::vector<std::string>& words, const std::strin
   const CommandResult r = run_command(words, input);
   if (r.status == 0) return r.out;
   std::string text;
-  for (const std::string& w : words) text += (text.empty() ? "" : " ") + w;
+  for (const std::string& w : words) append_item(&text, w, " ");
   const std::string line = failed_line(r.err, input);
   throw FabricError(text + (line.empty() ? "" : " at '" + line + "'") + ": " + r.err);
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "append_item.h"
 #include "sonic_queues.h"
 
 namespace mrc::fabric {
@@ -65,8 +66,8 @@ void add_routes(const NodeConfig& node, const std::map<std::string, std::string>
     if (r.kind != RouteKind::kVia) continue;
     std::string next, interfaces;
     for (const NextHop& h : r.hops) {
-      next += (next.empty() ? "" : ",") + h.via;
-      interfaces += (interfaces.empty() ? "" : ",") + names.at(h.interface);
+      append_item(&next, h.via, ",");
+      append_item(&interfaces, names.at(h.interface), ",");
     }
     db->set("STATIC_ROUTE", key, "nexthop", next, r.purpose);
     db->set("STATIC_ROUTE", key, "ifname", interfaces, "a link-local next hop needs its port");

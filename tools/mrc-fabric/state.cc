@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "append_item.h"
 #include "command.h"
 #include "secure_environment.h"
 
@@ -138,7 +139,7 @@ std::string choose_lab(const std::string& given) {
   if (labs.size() == 1) return labs[0];
   if (labs.empty()) throw FabricError("no lab is up; `mrc-fabric up FABRIC` builds one");
   std::string names;
-  for (const std::string& l : labs) names += (names.empty() ? "" : ", ") + l;
+  for (const std::string& l : labs) append_item(&names, l);
   throw FabricError("several labs are up, say which with --lab or MRC_LAB: " + names);
 }
 

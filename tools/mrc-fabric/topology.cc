@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "append_item.h"
+
 namespace mrc::fabric {
 namespace {
 
@@ -98,7 +100,7 @@ const Link& Topology::link(const std::string& port) const {
     throw UsageError("'" + port + "' is not a link; a link is NODE:PORT, such as h0:p1 or p0-t0-0:t1-1");
   std::string ports;
   const NodeId at = node(port.substr(0, colon));
-  for (const Link* l : links_of(at)) ports += (ports.empty() ? "" : ", ") + end_at(*l, at).name;
+  for (const Link* l : links_of(at)) append_item(&ports, end_at(*l, at).name);
   throw UsageError("node " + node_name(at) + " has no port '" + port.substr(colon + 1) + "'; it has " + ports);
 }
 

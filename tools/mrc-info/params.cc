@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "append_item.h"
 #include "mrc_soft.h"
 
 namespace mrc::info {
@@ -28,7 +29,7 @@ std::string allowed(const Json& row) {
   std::string text;
   if (range) text = plain(row["range"][0]) + ".." + plain(row["range"][1]) + behind;
   if (row.contains("words"))
-    for (const Json& word : row["words"]) text += (text.empty() ? "" : " | ") + plain(word);
+    for (const Json& word : row["words"]) append_item(&text, plain(word), " | ");
   if (row["value"].is_boolean()) text = "true | false";
   return range ? text : text + behind;
 }

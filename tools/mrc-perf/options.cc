@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "append_item.h"
 #include "command_line.h"
 #include "error.h"
 #include "size_text.h"
@@ -51,7 +52,7 @@ CLI::Option* add_word(CLI::App* to, const char* name, const Word<E> (&table)[N],
     *value = *found;
   };
   std::string type;
-  for (const Word<E>& word : table) type += (type.empty() ? "" : "|") + std::string(word.text);
+  for (const Word<E>& word : table) append_item(&type, word.text, "|");
   return to->add_option_function<std::string>(name, set, what)->type_name(type);
 }
 

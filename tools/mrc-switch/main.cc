@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "append_item.h"
 #include "command_line.h"
 #include "daemon.h"
 #include "lab.h"
@@ -81,9 +82,9 @@ int show(const Options& o) {
                    name.c_str());
       status = 1;
     } else if (o.json) {
-      text += (text.empty() ? "" : ",\n") + *answer;
+      mrc::append_item(&text, *answer, ",\n");
     } else {
-      text += (text.empty() ? "" : "\n") + mrc::softswitch::report_table(*answer);
+      mrc::append_item(&text, mrc::softswitch::report_table(*answer), "\n");
     }
   }
   std::printf(o.json ? "[%s]\n" : "%s", text.c_str());

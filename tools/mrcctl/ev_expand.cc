@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "append_item.h"
 #include "ctl/call.h"
 #include "ctl/ev_expand.h"
 #include "ctl/limits.h"
@@ -163,8 +164,7 @@ std::string difference(const std::string& profile, const OrderedJson& got, const
   std::string text;
   for (const char* key : {"expanded_fields", "expanded"})
     if (expected.contains(key) && !same_value(profile, key, got.at(key), expected.at(key)))
-      text += std::string(text.empty() ? "" : ", ") + key + " expected " + expected.at(key).dump() + " got " +
-              got.at(key).dump();
+      mrc::append_item(&text, key + (" expected " + expected.at(key).dump()) + " got " + got.at(key).dump());
   return text;
 }
 

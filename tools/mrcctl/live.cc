@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "append_item.h"
 #include "ctl/deny.h"
 #include "ctl/profile_store.h"
 #include "daemon.h"
@@ -256,7 +257,7 @@ int show_evs(const LiveOptions& options) {
     std::printf("%s\n", head_of(report).c_str());
     for (const Json& peer : report.value("peers", Json::array())) {
       std::string to;
-      for (const Json& address : peer["addresses"]) to.append(to.empty() ? "" : " ").append(text_of(address));
+      for (const Json& address : peer["addresses"]) mrc::append_item(&to, text_of(address), " ");
       std::printf("  to %s\n", to.c_str());
       for (const Json& ev : peer["evs"])
         if (!options.troubled || troubled(ev))

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "append_item.h"
 #include "core/congestion/registry.h"
 #include "ctl/limits.h"
 #include "device.h"
@@ -32,7 +33,7 @@ void check_keys(const YAML::Node& map, std::initializer_list<const char*> known)
     std::string names;
     for (const char* name : known) {
       found = found || key == name;
-      names += (names.empty() ? "" : ", ") + std::string(name);
+      mrc::append_item(&names, name);
     }
     if (!found) fail(entry.first, "'" + key + "' is not known here; what is: " + names);
   }
@@ -55,7 +56,7 @@ T word(const YAML::Node& node, const std::map<std::string, T>& words) {
   const auto found = words.find(node.as<std::string>());
   if (found != words.end()) return found->second;
   std::string names;
-  for (const auto& [name, value] : words) names += (names.empty() ? "" : ", ") + name;
+  for (const auto& [name, value] : words) mrc::append_item(&names, name);
   fail(node, "'" + node.as<std::string>() + "' is none of: " + names);
 }
 

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "append_item.h"
 #include "device.h"
 
 namespace mrcctl {
@@ -56,7 +57,7 @@ OrderedJson describe(const std::string& name) {
 
 std::string words(const OrderedJson& list) {
   std::string text;
-  for (const OrderedJson& word : list) text += (text.empty() ? "" : ", ") + word.get<std::string>();
+  for (const OrderedJson& word : list) mrc::append_item(&text, word.get<std::string>());
   return text.empty() ? "none" : text;
 }
 

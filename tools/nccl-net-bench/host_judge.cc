@@ -6,6 +6,8 @@
 #include <iterator>
 #include <set>
 
+#include "append_item.h"
+
 namespace mrc::net_bench {
 
 namespace {
@@ -97,8 +99,7 @@ std::string partners(size_t tried, size_t others) {
 std::string slowness(const HostSpeed& host, const Norm& norm) {
   std::string text;
   const auto add = [&](const char* what, double value, double others, const char* unit) {
-    text += (text.empty() ? "" : ", ") + std::string(what) + number(value) + unit + " (median of the hosts " +
-            number(others) + unit + ")";
+    append_item(&text, what + number(value) + unit + " (median of the hosts " + number(others) + unit + ")");
   };
   if (norm.sends_slowly(host)) add("sends at ", host.sends, norm.sends, " Gb/s");
   if (norm.receives_slowly(host)) add("receives at ", host.receives, norm.receives, " Gb/s");
@@ -141,7 +142,7 @@ void judge_clocks(const Names& names, const std::vector<PairSpeed>& pairs, std::
 
 std::string listed(const Names& names, const std::vector<size_t>& which) {
   std::string text;
-  for (size_t h : which) text += (text.empty() ? "" : ", ") + names[h];
+  for (size_t h : which) append_item(&text, names[h]);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "append_item.h"
 #include "compare.h"
 #include "host_judge.h"
 #include "shell.h"
@@ -66,7 +67,7 @@ void print_facts(FILE* out, const Options& o, const Collected& c) {
     std::string text;
     if (!c.facts[h].is_object()) continue;
     for (const auto& address : c.facts[h].at("addresses").items())
-      text += (text.empty() ? "" : ", ") + address.key() + " " + address.value().get<std::string>();
+      append_item(&text, address.key() + " " + address.value().get<std::string>());
     fprintf(out, "#   %s: %s\n", o.environment.hosts[h].c_str(), text.c_str());
   }
 }
@@ -99,7 +100,7 @@ Json print_hosts(FILE* out, const Options& o, const Collected& c) {
 // Every path of every plane, by mrcctl preflight, which names links and switches.
 std::vector<Finding> probe_paths(FILE* out, const Options& o) {
   std::string launch;
-  for (const std::string& word : o.environment.launch) launch += (launch.empty() ? "" : " ") + word;
+  for (const std::string& word : o.environment.launch) append_item(&launch, word, " ");
   std::string command = tools::shell_quoted(o.path_prober) + " --json preflight --run " + tools::shell_quoted(launch) +
                         " --program " + tools::shell_quoted(o.path_prober);
   for (const std::string& host : o.environment.hosts) command += " " + tools::shell_quoted(host);

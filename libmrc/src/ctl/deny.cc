@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "append_item.h"
 #include "ctl/printable.h"
 #include "ctl/whole.h"
 
@@ -60,7 +61,7 @@ std::string ev_of(const DenyRule& rule) {
 
 std::string via_of(const DenyRule& rule) {
   std::string text;
-  for (uint16_t usid : rule.via) text.append(text.empty() ? "" : ":").append(hex4(usid));
+  for (uint16_t usid : rule.via) append_item(&text, hex4(usid), ":");
   return text;
 }
 
@@ -160,11 +161,10 @@ Result<DenyRule> parse_deny(const Json& j) {
 
 std::string deny_text(const DenyRule& rule) {
   std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (rule.plane != 0) add("plane " + std::to_string(rule.plane));
-  if (const std::string ev = ev_of(rule); !ev.empty()) add("EV " + ev);
-  if (!rule.via.empty()) add("via " + via_of(rule));
-  if (rule.to_bits != 0) add("to " + prefix_of(rule));
+  if (rule.plane != 0) append_item(&text, "plane " + std::to_string(rule.plane));
+  if (const std::string ev = ev_of(rule); !ev.empty()) append_item(&text, "EV " + ev);
+  if (!rule.via.empty()) append_item(&text, "via " + via_of(rule));
+  if (rule.to_bits != 0) append_item(&text, "to " + prefix_of(rule));
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "append_item.h"
 #include "base/nearest.h"
 #include "device/settings.h"
 
@@ -49,7 +50,7 @@ std::string ignored_variables(const char* const* environment) {
   std::string names;
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     if (std::strncmp(*environment, kPrefix, prefix) != 0) continue;
-    names += (names.empty() ? "" : ", ") + std::string(*environment, std::strcspn(*environment, "="));
+    append_item(&names, std::string_view(*environment, std::strcspn(*environment, "=")));
   }
   if (names.empty()) return names;
   return "environment: ignored, because this program has privileges that its user has not (set-uid, set-gid or file "

@@ -1,5 +1,6 @@
 #include "device/ignored_input.h"
 
+#include "append_item.h"
 #include "device/log.h"
 
 namespace mrc::device {
@@ -21,8 +22,7 @@ void IgnoredInput::add(Kind kind, const std::string& why) {
 void IgnoredInput::log_totals() const {
   std::string text;
   for (size_t k = 0; k < kKinds; ++k)
-    if (counts_[k] != 0)
-      text += (text.empty() ? "" : ", ") + (std::string(kIgnoredNames[k]) + ": ") + std::to_string(counts_[k]);
+    if (counts_[k] != 0) append_item(&text, std::string(kIgnoredNames[k]) + ": " + std::to_string(counts_[k]));
   if (!text.empty()) log_line(LogLevel::kInfo, "device '" + device_ + "': ignored input from mrcd: " + text);
 }
 

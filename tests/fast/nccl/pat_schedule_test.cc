@@ -8,6 +8,8 @@
 #include <map>
 #include <string>
 
+#include "append_item.h"
+
 namespace mrc::nccl_rig::player {
 
 namespace {
@@ -28,8 +30,7 @@ std::string text(const PatEnd& end) {
 std::string text(const std::vector<PatStep>& steps) {
   std::string all;
   for (const PatStep& step : steps)
-    all += (all.empty() ? "" : ", ") + std::to_string(step.block) + (step.first ? "* " : " ") + text(step.from) + ">" +
-           text(step.to);
+    append_item(&all, std::to_string(step.block) + (step.first ? "* " : " ") + text(step.from) + ">" + text(step.to));
   return all;
 }
 

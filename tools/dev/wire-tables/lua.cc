@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "append_item.h"
 #include "sections.h"
 #include "wire/codec.h"
 
@@ -64,7 +65,7 @@ std::string opcodes() {
                                                                : "CONTROL";
     std::string headers;
     for (const wire::HeaderInfo& h : o.headers)
-      if (h.size != 0) headers += (headers.empty() ? "" : ", ") + quoted(header_key(h));
+      if (h.size != 0) append_item(&headers, quoted(header_key(h)));
     s += "  [" + hex(static_cast<uint8_t>(o.opcode)) + "] = { name = " + quoted(wire::opcode_name(o.opcode)) +
          ", kind = " + kind + ", headers = { " + headers + " }" +
          (wire::ends_message(o.opcode) ? ", ends = true" : "") + (wire::is_only(o.opcode) ? ", only = true" : "") +

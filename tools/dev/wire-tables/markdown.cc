@@ -1,6 +1,7 @@
 // See sections.h. The byte maps and the table of opcodes of spec/wire.md.
 #include <cstdio>
 
+#include "append_item.h"
 #include "sections.h"
 
 namespace mrc::tools {
@@ -35,7 +36,7 @@ std::string opcode_table() {
     std::string headers;
     for (const wire::HeaderInfo& h : o.headers) {
       if (h.size == 0) continue;
-      headers += (headers.empty() ? "" : ", ") + std::string(h.name);
+      append_item(&headers, h.name);
       if (h.only_with_ts) headers += " if ts";
       if (std::string(h.name) == wire::Plth::kInfo.name) headers += ", SPTH if PLTH.ports";
     }

@@ -1,5 +1,4 @@
 // Parameters of an algorithm as text: "gamma=0.5, target_delay=15us".
-#include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 
 #include <charconv>
@@ -7,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "append_item.h"
 #include "core/congestion/registry.h"
 
 namespace mrc::core {
@@ -76,7 +76,7 @@ Status set_congestion_parameters(const std::string& text, CongestionConfig* conf
     std::string names;
     for (const CongestionParameter& p : algorithm.parameters) {
       if (name == p.name) found = &p;
-      absl::StrAppend(&names, names.empty() ? "" : ", ", p.name);
+      append_item(&names, p.name);
     }
     if (found == nullptr || equals == word.npos)
       return invalid("'" + std::string(word) + "' is no parameter of " + algorithm.name +

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "append_item.h"
+
 namespace mrc::core {
 namespace {
 
@@ -30,7 +32,7 @@ const CongestionAlgorithm* find_profile_algorithm(const char* name) {
 
 std::string congestion_algorithm_names() {
   std::string names;
-  for (const CongestionAlgorithm* a : kAlgorithms) names += (names.empty() ? "" : " ") + std::string(a->name);
+  for (const CongestionAlgorithm* a : kAlgorithms) append_item(&names, a->name, " ");
   return names;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "append_item.h"
 #include "harness/text.h"
 
 namespace mrc::device {
@@ -18,7 +19,7 @@ HostAddress on(const char* interface, const char* address, const char* network, 
 std::string names(const std::vector<HostAddress>& host, const std::string& interfaces) {
   std::string text;
   for (const PlaneConfig& plane : auto_planes(host, interfaces))
-    text += (text.empty() ? "" : " ") + plane.interface + "=" + plane.addr.to_string();
+    append_item(&text, plane.interface + "=" + plane.addr.to_string(), " ");
   return text;
 }
 

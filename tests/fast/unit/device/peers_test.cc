@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "append_item.h"
 #include "device/host_identity.h"
 #include "device/qpn.h"
 #include "harness/text.h"
@@ -100,7 +101,7 @@ struct PeersTest : ::testing::Test {
   std::string shown() const {
     std::string text;
     for (const core::PlaneAddress& a : peer.planes)
-      text += (text.empty() ? "" : " ") + a.addr.to_string() + "/" + std::to_string(a.port);
+      append_item(&text, a.addr.to_string() + "/" + std::to_string(a.port), " ");
     return text;
   }
   DeviceConfig config;

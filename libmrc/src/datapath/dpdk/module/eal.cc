@@ -1,6 +1,5 @@
 #include "datapath/dpdk/module/eal.h"
 
-#include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -10,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "append_item.h"
 #include "mutex.h"
 
 namespace mrc::datapath {
@@ -29,7 +29,7 @@ std::string one_core_anywhere() {
   std::string list;
   if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &allowed)) absl::StrAppend(&list, list.empty() ? "" : ",", cpu);
+      if (CPU_ISSET(cpu, &allowed)) append_item(&list, std::to_string(cpu), ",");
   return "0@(" + (list.empty() ? "0" : list) + ")";
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "append_item.h"
 #include "harness/congestion_of.h"
 
 namespace mrc::core {
@@ -19,7 +20,7 @@ TEST(congestion_registry, finds_by_name_and_by_profile_name) {
     EXPECT_EQ(find_congestion_algorithm(a->name), a);
     EXPECT_EQ(find_profile_algorithm(a->profile_name), a);
     EXPECT_TRUE(names.insert(a->name).second) << a->name;
-    list += (list.empty() ? "" : " ") + std::string(a->name);
+    append_item(&list, a->name, " ");
   }
   EXPECT_EQ(congestion_algorithm_names(), list);
   EXPECT_EQ(find_congestion_algorithm("cubic"), nullptr);
