@@ -24,13 +24,13 @@ int mtu_enum(uint32_t bytes) {  // 8192 follows the enumerators of verbs as this
 
 }  // namespace
 
-std::string gid_text(const ibv_gid& gid) {
+std::string hex_of_gid(const ibv_gid& gid) {
   std::string text;
   for (uint8_t b : gid.raw) text += kHex[b >> 4], text += kHex[b & 15];
   return text;
 }
 
-ibv_gid gid_from_text(const std::string& text) {
+ibv_gid gid_from_hex(const std::string& text) {
   ibv_gid gid{};
   if (text.size() != 2 * sizeof gid.raw || text.find_first_not_of(kHex) != std::string::npos)
     throw PerfError("the peer's GID '" + text + "' is none", "use the same version on both sides");
@@ -92,14 +92,14 @@ void Connection::connect(const Memory& buffer, Oob& oob) {
     check(mrc_get_qpn(qps_[i], &qpns[i]), "mrc_get_qpn", "this is a defect of the library");
     psns[i] = random() & 0xFFFFFF;
   }
-  oob.send({{"gid", gid_text(device_.gid())},
+  oob.send({{"gid", hex_of_gid(device_.gid())},
             {"qpns", qpns},
             {"psns", psns},
             {"mtu", device_.active_mtu()},
             {"addr", reinterpret_cast<uint64_t>(buffer.data())},
             {"rkey", buffer.mr().rkey}});
   const nlohmann::json peer = oob.receive(60);
-  const ibv_gid dgid = gid_from_text(peer.at("gid"));
+  const ibv_gid dgid = gid_from_hex(peer.at("gid"));
   const auto peer_qpns = peer.at("qpns").get<std::vector<uint32_t>>(),
              peer_psns = peer.at("psns").get<std::vector<uint32_t>>();
   if (peer_qpns.size() != qps_.size() || peer_psns.size() != qps_.size())

@@ -31,9 +31,9 @@ Plan make_plan(const Options& o, uint64_t size);
 // Throws PerfError where receive buffers of that size would take the host's memory.
 void check_receive_bytes(uint64_t bytes);
 
-// A GID in a message; throws PerfError for a text that is none.
-std::string gid_text(const ibv_gid& gid);
-ibv_gid gid_from_text(const std::string& text);
+// A GID in a message: 32 digits. Throws PerfError for a text that is none.
+std::string hex_of_gid(const ibv_gid& gid);
+ibv_gid gid_from_hex(const std::string& text);
 
 class Connection {
  public:

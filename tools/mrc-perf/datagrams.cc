@@ -88,7 +88,7 @@ void Datagrams::move_to_rts(mrc_soft_ud_qp* qp) {
 void Datagrams::connect(Oob& oob) {
   std::vector<uint32_t> qpns;
   for (mrc_soft_ud_qp* qp : qps_) qpns.push_back(mrc_soft_ud_qpn(qp));
-  oob.send({{"gid", gid_text(device_.gid())}, {"qpns", qpns}, {"mtu", device_.active_mtu()}});
+  oob.send({{"gid", hex_of_gid(device_.gid())}, {"qpns", qpns}, {"mtu", device_.active_mtu()}});
   const nlohmann::json peer = oob.receive(60);
   const uint32_t peer_mtu = peer.at("mtu").get<uint32_t>();
   mtu_ = std::min(device_.active_mtu(), peer_mtu);
@@ -100,7 +100,7 @@ void Datagrams::connect(Oob& oob) {
   ibv_ah_attr to{};
   to.is_global = 1;
   to.port_num = 1;
-  to.grh.dgid = gid_from_text(peer.at("gid"));
+  to.grh.dgid = gid_from_hex(peer.at("gid"));
   to.grh.sgid_index = static_cast<uint8_t>(device_.gid_index());
   to.grh.hop_limit = 64;
   peer_ = mrc_soft_create_ah(device_.pd(), &to);

@@ -2,12 +2,13 @@
 
 #include "daemon.h"
 
-#include <arpa/inet.h>
-
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
+#include "base/ip.h"
 #include "config_refusal.h"
 
 namespace mrcctl {
@@ -107,25 +108,18 @@ std::vector<std::string> device_names() {
 }
 
 std::string gid_text(const union ibv_gid& gid) {
-  static constexpr union ibv_gid kEmpty {};
-  static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-  if (std::memcmp(&gid, &kEmpty, sizeof gid) == 0) return "";
-  char text[INET6_ADDRSTRLEN];
-  const bool v4 = std::memcmp(gid.raw, kMapped, sizeof kMapped) == 0;
-  inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? gid.raw + 12 : gid.raw, text, sizeof text);
-  return text;
+  const auto address = std::bit_cast<mrc::IpAddress>(gid);
+  return address.is_zero() ? "" : address.to_string();
 }
 
 union ibv_gid parse_gid(const std::string& text) {
-  union ibv_gid gid {};
-  if (inet_pton(AF_INET6, text.c_str(), gid.raw) == 1) return gid;
-  if (inet_pton(AF_INET, text.c_str(), gid.raw + 12) != 1)
+  const std::optional<mrc::IpAddress> address = mrc::IpAddress::parse(text);
+  if (!address)
     // Names are not resolved: they belong to the management address of a host, which is no port of a device.
     throw Error("'" + text +
                 "' is no GID: an IPv6 or IPv4 address of a device, as `mrcctl show devices` on that host "
                 "prints; host names are for `preflight --run`");
-  gid.raw[10] = gid.raw[11] = 0xFF;
-  return gid;
+  return std::bit_cast<union ibv_gid>(*address);
 }
 
 std::string ev_text(const mrc_ctl_ev& ev, mrc_ctl_ev_fmt_mode format) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "gid.h"
 #include "objects/device.h"
 #include "provider/provider.h"
 #include "sysfs/counters.h"
@@ -45,7 +46,8 @@ std::string guid_text(uint64_t network_order) {
   return text;
 }
 
-std::string gid_text(const union ibv_gid& gid) {
+// As the kernel writes it: all eight groups of digits.
+std::string kernel_gid_text(const union ibv_gid& gid) {
   char text[48];
   int n = 0;
   for (int i = 0; i < 16; i += 2)
@@ -125,9 +127,8 @@ Line DeviceFiles::gid_file(const std::vector<std::string>& file) const {
   if (file.size() == 2 && file[0] == "pkeys" && *index == 0) return "0xffff";
   union ibv_gid gid;
   if (provider()->mrc_soft_query_gid(soft_, 1, *index, &gid) != 0) return std::nullopt;
-  if (file.size() == 2 && file[0] == "gids") return gid_text(gid);
-  const bool empty = std::all_of(std::begin(gid.raw), std::end(gid.raw), [](uint8_t b) { return b == 0; });
-  if (file.size() != 3 || file[0] != "gid_attrs" || empty) return std::nullopt;
+  if (file.size() == 2 && file[0] == "gids") return kernel_gid_text(gid);
+  if (file.size() != 3 || file[0] != "gid_attrs" || is_zero(gid)) return std::nullopt;
   if (file[1] == "types") return "RoCE v2";
   if (file[1] != "ndevs") return std::nullopt;
   const std::string interface = interface_of(gid, links_of(soft_));
