@@ -77,19 +77,13 @@ Result<std::unique_ptr<TraceFile>> TraceFile::open(const std::string& name, cons
   if (!fd)
     return invalid("cannot write the trace to " + path + ": " +
                    (errno == ENXIO ? "it is no regular file; name a file or a folder" : std::strerror(errno)));
-  size_t entries = 1;
-  while (entries < ring_entries) entries *= 2;
-  std::unique_ptr<TraceFile> file(new TraceFile(std::move(fd), path, entries));
+  std::unique_ptr<TraceFile> file(new TraceFile(std::move(fd), path, ring_entries));
   file->write_header(about);
   return file;
 }
 
-TraceFile::TraceFile(Fd fd, std::string path, size_t entries)
-    : fd_(std::move(fd)),
-      path_(std::move(path)),
-      mask_(entries - 1),
-      ring_(std::make_unique<Slot[]>(entries)),
-      text_(std::make_unique<char[]>(kTextRoom)) {}
+TraceFile::TraceFile(Fd fd, std::string path, size_t ring_entries)
+    : fd_(std::move(fd)), path_(std::move(path)), text_(std::make_unique<char[]>(kTextRoom)), ring_(ring_entries) {}
 
 void TraceFile::finish() {
   if (thread_.joinable()) {
@@ -108,9 +102,9 @@ void TraceFile::finish() {
 // The content of the ring, and the gap behind it.
 void TraceFile::write_rest() {
   drain();
-  const uint64_t lost = lost_.load(std::memory_order_relaxed) - consumer_.lost_reported;
+  const uint64_t lost = ring_.lost() - lost_reported_;
   if (lost == 0) return;
-  consumer_.lost_reported += lost;
+  lost_reported_ += lost;
   char text[core::kTraceJsonRoom + 2];
   write_all(text, static_cast<size_t>(write_lost(text, lost) - text));
 }
@@ -159,43 +153,41 @@ void TraceFile::run() {
 
 bool TraceFile::write_all(const char* data, size_t size) {
   const SignalsBlocked a_full_quota;  // is an error here, and must not end the application
-  while (size > 0 && !consumer_.failed) {
+  while (size > 0 && !failed_) {
     const ssize_t n = ::write(fd_.get(), data, size);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
-      consumer_.failed = true;
+      failed_ = true;
       log_line(LogLevel::kError, "trace " + path_ + ": " + std::strerror(errno) + "; the trace ends here");
       break;
     }
     data += n;
     size -= static_cast<size_t>(n);
   }
-  return !consumer_.failed;
+  return !failed_;
 }
 
 // Behind the last event that was kept; returns the end of the text.
 char* TraceFile::write_lost(char* out, uint64_t count) {
   *out++ = kRecordSeparator;
-  out += core::write_trace_lost_json(out, consumer_.last_at, count);
+  out += core::write_trace_lost_json(out, last_at_, count);
   *out++ = '\n';
   return out;
 }
 
 void TraceFile::drain() {
-  uint64_t tail = tail_.load(std::memory_order_relaxed);
-  const uint64_t head = head_.load(std::memory_order_acquire);
   char* end = text_.get();
-  while (tail != head) {
-    const Slot& slot = ring_[tail & mask_];
+  for (uint64_t left = ring_.waiting(); left != 0; --left) {
+    const TraceRing::Slot& slot = ring_.front();
     if (slot.lost_before != 0) {
       end = write_lost(end, slot.lost_before);
-      consumer_.lost_reported += slot.lost_before;
+      lost_reported_ += slot.lost_before;
     }
-    consumer_.last_at = slot.entry.at;
+    last_at_ = slot.entry.at;
     *end++ = kRecordSeparator;
     end += core::write_trace_json(end, slot.entry);
     *end++ = '\n';
-    tail_.store(++tail, std::memory_order_release);
+    ring_.pop();
     if (end + 3 * core::kTraceJsonRoom < text_.get() + kTextRoom) continue;
     write_all(text_.get(), static_cast<size_t>(end - text_.get()));
     end = text_.get();

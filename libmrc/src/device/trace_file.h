@@ -1,17 +1,17 @@
 // TraceFile: the engine's trace events of one device as a file of JSON text sequences (RFC 7464) in the shape of qlog:
 // one header record, then one record per event, as spec/trace.md says. mrclog reads it.
 //
-// The engine writes into a ring of fixed size and never waits: no allocation, no lock, no system call. A thread of its
-// own drains the ring every few milliseconds. When the ring is full, events are lost and counted, and the file has
-// their many and where. Events come from whichever thread drives the engine, one at a time (the device's mutex).
+// The engine adds to a ring and never waits. A thread of its own drains the ring every few milliseconds. The number of
+// events that found no room is in the file, where they are missing. Events come from whichever thread drives the
+// engine, one at a time (the device's mutex).
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "core/trace.h"
+#include "device/trace_ring.h"
 #include "fd.h"
 #include "mutex.h"
 #include "result.h"
@@ -35,37 +35,19 @@ class TraceFile final : public core::TraceSink {
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
-  void on_trace(const core::TraceEntry& entry) override {
-    const uint64_t head = head_.load(std::memory_order_relaxed);
-    if (head - producer_.tail_seen > mask_) {
-      producer_.tail_seen = tail_.load(std::memory_order_acquire);
-      if (head - producer_.tail_seen > mask_) {
-        lost_.fetch_add(1, std::memory_order_relaxed);
-        ++producer_.lost_since;
-        return;
-      }
-    }
-    ring_[head & mask_] = {entry, producer_.lost_since};
-    producer_.lost_since = 0;
-    head_.store(head + 1, std::memory_order_release);
-  }
+  void on_trace(const core::TraceEntry& entry) override { ring_.add(entry); }
 
   // The writing thread; without it, events are written by drain() alone. False when the host has no thread to give.
   [[nodiscard]] bool start();
   void finish();  // writes what is left and ends the thread; events after it are not written
   void drain();   // one thread at a time
   const std::string& path() const { return path_; }
-  uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+  uint64_t lost() const { return ring_.lost(); }
 
   static constexpr size_t kRingEntries = 1 << 16;
 
  private:
-  struct Slot {
-    core::TraceEntry entry;
-    uint64_t lost_before = 0;  // events that found no room between the entry before and this one
-  };
-
-  TraceFile(Fd fd, std::string path, size_t entries);
+  TraceFile(Fd fd, std::string path, size_t ring_entries);
   void run();
   void write_rest();
   bool write_all(const char* data, size_t size);
@@ -74,21 +56,12 @@ class TraceFile final : public core::TraceSink {
 
   const Fd fd_;
   const std::string path_;
-  const uint64_t mask_;
-  const std::unique_ptr<Slot[]> ring_;
   const std::unique_ptr<char[]> text_;
-  struct {
-    uint64_t tail_seen = 0;   // its copy of tail_
-    uint64_t lost_since = 0;  // since the last event that was kept
-  } producer_;
-  struct {
-    uint64_t lost_reported = 0;  // the number of lost ones reported in the file
-    Instant last_at;             // of the last event that was written
-    bool failed = false;         // nothing more is written
-  } consumer_;
-  alignas(64) std::atomic<uint64_t> head_{0};
-  std::atomic<uint64_t> lost_{0};
-  alignas(64) std::atomic<uint64_t> tail_{0};
+  TraceRing ring_;
+  // Of the thread that drains.
+  uint64_t lost_reported_ = 0;  // the number of lost ones reported in the file
+  Instant last_at_;             // of the last event that was written
+  bool failed_ = false;         // nothing more is written
 
   Mutex mutex_;
   CondVar wake_;
