@@ -27,7 +27,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kWaiting = -1;
 constexpr Duration kReplyTimeout = Duration::seconds(3);             // for an answer
 constexpr Duration kFinalSendTimeout = Duration::milliseconds(200);  // for a daemon that does not read, at the end
 constexpr size_t kMaxQueued = size_t{1} << 24;                       // a daemon that does not read is considered dead
@@ -69,7 +68,7 @@ void DaemonLink::close() {
     const MutexLock lock(mutex_);
     flush();
     const Instant until = clock_now() + kFinalSendTimeout;
-    while (fd_ && !out_.text.empty() && clock_now() < until) {
+    while (fd_ && !out_.empty() && clock_now() < until) {
       pollfd wait{fd_.get(), POLLOUT, 0};
       ::poll(&wait, 1, 10);
       flush();
@@ -99,8 +98,8 @@ bool DaemonLink::connect() {
     const MutexLock lock(mutex_);
     fd_ = std::move(fd);
     in_.clear();
-    out_.text.clear();
-    out_.watched = false;
+    out_.clear();
+    waits_for_room_ = false;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd_.get(), &event) != 0) {
       disconnect();
       return false;
@@ -117,48 +116,47 @@ bool DaemonLink::connect() {
 
 void DaemonLink::disconnect() {
   fd_ = Fd();  // which removes it from the epoll set
-  out_.text.clear();
+  out_.clear();
   connected_.store(false);
-  for (auto& [id, answer] : answers_)
-    if (answer == kWaiting) answer = EIO;
+  requests_.fail(EIO);
   answered_.notify_all();
   check();
 }
 
 void DaemonLink::check() const {
   MRC_INVARIANT(connected() == static_cast<bool>(fd_));
-  MRC_INVARIANT(answers_.empty() || answers_.rbegin()->first < next_request_);
+  requests_.check();
 }
 
 void DaemonLink::flush() {
-  while (fd_ && !out_.text.empty()) {
-    const ssize_t n = ::send(fd_.get(), out_.text.data(), out_.text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (fd_ && !out_.empty()) {
+    const ssize_t n = ::send(fd_.get(), out_.data(), out_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n > 0) {
-      out_.text.erase(0, static_cast<size_t>(n));
+      out_.erase(0, static_cast<size_t>(n));
     } else if (errno == EAGAIN) {
       break;
     } else if (errno != EINTR) {
       give_up();
     }
   }
-  const bool more = !out_.text.empty();
-  if (!fd_ || more == out_.watched) return;
+  const bool more = !out_.empty();
+  if (!fd_ || more == waits_for_room_) return;
   epoll_event event{more ? EPOLLIN | EPOLLOUT : EPOLLIN, {}};
   event.data.u64 = kSocketTag;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd_.get(), &event);
-  out_.watched = more;
+  waits_for_room_ = more;
 }
 
 // Only the reading thread may close; it detects the end of the stream.
 void DaemonLink::give_up() {
-  out_.text.clear();
+  out_.clear();
   ::shutdown(fd_.get(), SHUT_RDWR);
 }
 
 // One message may have any length: the limit applies to the unread bytes before it.
 void DaemonLink::queue(const std::string& line) {
-  if (out_.text.size() >= kMaxQueued) give_up();
-  (out_.text += line) += '\n';
+  if (out_.size() >= kMaxQueued) give_up();
+  (out_ += line) += '\n';
   flush();
 }
 
@@ -174,18 +172,16 @@ int DaemonLink::request(Json message) {
   const environment::Uncancelled now;
   const MutexLock lock(mutex_);
   if (!fd_) return EIO;
-  const uint64_t id = next_request_++;
+  const uint64_t id = requests_.add();
   message["request"] = id;
-  answers_[id] = kWaiting;
   queue(message.dump(-1, ' ', false, Json::error_handler_t::replace));
   const Instant deadline = clock_now() + kReplyTimeout;
-  while (answers_[id] == kWaiting &&
+  while (requests_.is_waiting(id) &&
          answered_.wait_for(mutex_, std::chrono::nanoseconds((deadline - clock_now()).ns()))) {
   }
-  const int answer = answers_[id];
-  answers_.erase(id);
+  const std::optional<int> answer = requests_.take(id);
   check();
-  return answer == kWaiting ? EIO : answer;
+  return answer.value_or(EIO);
 }
 
 // Handles complete lines as they arrive, so that a burst of short ones does not count as a long one. False: the daemon
@@ -217,11 +213,9 @@ void DaemonLink::take_lines() {
       continue;
     }
     const auto error = message.find("error");
+    const int result = error != message.end() && error->is_number_unsigned() ? error->get<int>() : EIO;
     const MutexLock lock(mutex_);
-    const auto waits = answer->is_number_unsigned() ? answers_.find(answer->get<uint64_t>()) : answers_.end();
-    if (waits == answers_.end()) continue;
-    waits->second = error != message.end() && error->is_number_unsigned() ? error->get<int>() : EIO;
-    answered_.notify_all();
+    if (answer->is_number_unsigned() && requests_.set(answer->get<uint64_t>(), result)) answered_.notify_all();
   }
 }
 

@@ -8,12 +8,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/line_reader.h"
 #include "base/time.h"
+#include "device/pending_answers.h"
 #include "fd.h"
 #include "mutex.h"
 
@@ -76,12 +76,9 @@ class DaemonLink {
   Mutex mutex_;
   CondVar answered_;
   Fd fd_ ABSL_GUARDED_BY(mutex_);  // changed by serve() alone
-  struct {
-    std::string text;
-    bool watched = false;  // for room
-  } out_ ABSL_GUARDED_BY(mutex_);
-  std::map<uint64_t, int> answers_ ABSL_GUARDED_BY(mutex_);  // of pending requests: kWaiting, or the answer
-  uint64_t next_request_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::string out_ ABSL_GUARDED_BY(mutex_);
+  bool waits_for_room_ ABSL_GUARDED_BY(mutex_) = false;  // the epoll set reports room for `out_`
+  PendingAnswers requests_ ABSL_GUARDED_BY(mutex_);
   LineReader in_;  // serve() alone
   uint64_t messages_ = 0;
   int seconds_absent_ = 0;
