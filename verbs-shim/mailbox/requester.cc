@@ -42,7 +42,12 @@ struct Requester::Batch {
 };
 
 Requester::Requester(Link* link, Outbox* outbox, KeyTable* keys, const Shape& shape)
-    : link_(link), outbox_(outbox), keys_(keys), shape_(shape), ring_(shape.max_wr, shape.max_sge, shape.max_inline) {}
+    : link_(link),
+      outbox_(outbox),
+      keys_(keys),
+      shape_(shape),
+      ring_(shape.max_wr, shape.max_sge, shape.max_inline),
+      not_ready_(link) {}
 
 // 0, or an errno value.
 int Requester::validate(const ibv_send_wr& wr, uint64_t* length) const {

@@ -17,8 +17,10 @@
 #include "mailbox/key_table.h"
 #include "mailbox/link.h"
 #include "mailbox/message_window.h"
+#include "mailbox/not_ready_wait.h"
 #include "mailbox/outbox.h"
 #include "mailbox/request_ring.h"
+#include "mailbox/send_positions.h"
 #include "send_slots.h"
 
 namespace mrc::shim {
@@ -55,16 +57,21 @@ class Requester {
   bool keep_alive();
   // Gives up on a request whose receiver was not ready for too long. [VRB-RNR-1]
   void tick(uint64_t now);
-  uint64_t deadline() const { return not_ready_.deadline; }  // UINT64_MAX: none
+  uint64_t deadline() const { return not_ready_.deadline(); }  // UINT64_MAX: none
 
   void set_limits(uint32_t reads, uint8_t rnr_retry, uint32_t reply_psn) { limits_ = {reads, rnr_retry, reply_psn}; }
   void flush();  // all remaining requests complete as flushed, and so do later ones
   void reset();
   void release(uint32_t slots) { slots_.release(slots); }
-  bool idle() const { return pos_.head == pos_.tail; }
+  bool idle() const { return pos_.idle(); }
   void check() const;
 
  private:
+  struct Limits {
+    uint32_t reads = 1;
+    uint8_t rnr_retry = 7;
+    uint32_t reply_psn = 0;
+  };
   struct Batch;
 
   int validate(const ibv_send_wr& wr, uint64_t* length) const;
@@ -84,7 +91,6 @@ class Requester {
   void retire();
   void complete(SendRequest& e, ibv_wc_status status);
   void lend(uint64_t index);
-  void set_deadline(uint64_t at);
   void fail_request(uint64_t index, ibv_wc_status status);
   void fail_after_confirmed(uint64_t index, ibv_wc_status status);
 
@@ -93,30 +99,15 @@ class Requester {
   KeyTable* const keys_;
   const Shape shape_;
   RequestRing ring_;
-  struct {
-    uint64_t head = 0;  // oldest that is not complete
-    uint64_t sent = 0;  // first that was not passed to MRC
-    uint64_t tail = 0;
-    uint64_t written = 0;  // MRC has completed every WRITE before this index
-    uint32_t covered = 0;  // requests before `head` that the next completion covers
-  } pos_;
+  SendPositions pos_;
   SendSlots slots_;
 
   MessageWindow window_;
   uint64_t oldest_at_check_ = 0;  // number of the oldest message without an answer at the last keep_alive(); 0: none
   AnnouncedSends announced_;
-  struct {
-    uint32_t reads = 1;
-    uint8_t rnr_retry = 7;
-    uint32_t reply_psn = 0;
-  } limits_;
+  Limits limits_;
   uint32_t reads_ = 0;  // READs and atomics in flight
-  // The peer has no receive request for a message.
-  struct {
-    uint64_t number = 0;
-    uint64_t deadline = UINT64_MAX;
-    bool over = false;  // it has passed; requests before the message are not confirmed yet
-  } not_ready_;
+  NotReadyWait not_ready_;
   bool stopped_ = false;
   mutable InvariantPace pace_;
 };

@@ -1,7 +1,6 @@
 // The end of requests: completed by MRC, confirmed or refused by the peer, and completions in order. [VRB-REQ-5..6]
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "invariant.h"
 #include "mailbox/requester.h"
@@ -52,7 +51,7 @@ void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
   const uint64_t index = Outbox::is_internal(slot) ? pos_.sent : ring_.index_of(slot, pos_.head);
   if (status != IBV_WC_SUCCESS) {
     // Completions come in order, so MRC has completed every WRITE before the first request that fails.
-    if (index < pos_.sent) pos_.written = std::max(pos_.written, index);
+    if (index < pos_.sent) pos_.written_before(index);
     // A peer without a mailbox refuses the key; the requested operation is one that it lacks.
     // [VRB-MBX-3]
     if (index < pos_.sent && ring_.at(index).message && status == IBV_WC_REM_ACCESS_ERR)
@@ -68,7 +67,7 @@ void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
     return;
   }
   if (Outbox::is_internal(slot) || index >= pos_.sent) return;
-  pos_.written = std::max(pos_.written, index + 1);
+  pos_.written_before(index + 1);
   if (ring_.at(index).message) ring_.at(index).delivered = true;
   retire();
 }
@@ -79,9 +78,7 @@ void Requester::confirm(uint64_t number) {
     if (e.opcode != IBV_WR_SEND && e.opcode != IBV_WR_SEND_WITH_IMM && reads_ > 0) --reads_;
   }
   window_.confirm(number);
-  if (not_ready_.number > window_.confirmed()) return;
-  set_deadline(UINT64_MAX);
-  not_ready_.over = false;
+  if (not_ready_.number() <= window_.confirmed()) not_ready_.end();
 }
 
 // True: the connection has failed, because the peer confirms an announced SEND whose data was not sent. [VRB-MBX-2]
@@ -154,9 +151,7 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
       return;
     case Note::kNotReady:
       if (limits_.rnr_retry < 7) {
-        not_ready_.number = number;
-        not_ready_.over = false;
-        set_deadline(now + limits_.rnr_retry * rnr_time(note.argument));
+        not_ready_.begin(number, now + limits_.rnr_retry * rnr_time(note.argument));
         tick(now);
       }
       return;
@@ -168,25 +163,18 @@ void Requester::on_note(const Immediate& note, const uint8_t* mailbox, uint64_t 
   fail_not_ready();
 }
 
-void Requester::set_deadline(uint64_t at) {
-  const int before = not_ready_.deadline != UINT64_MAX, after = at != UINT64_MAX;
-  not_ready_.deadline = at;
-  if (before != after) link_->count_timer(after - before);
-}
-
 void Requester::tick(uint64_t now) {
   const Checked checked(this);
-  if (stopped_ || not_ready_.deadline > now) return;
-  set_deadline(UINT64_MAX);
-  not_ready_.over = window_.outstanding(not_ready_.number);
+  if (stopped_ || not_ready_.deadline() > now) return;
+  not_ready_.expire(window_);
   fail_not_ready();
 }
 
 // Messages before the one without a receive request may be under way: an announced SEND whose data is not there, or a
 // confirmation. They succeed first. [VRB-REQ-6]
 void Requester::fail_not_ready() {
-  if (stopped_ || !not_ready_.over || window_.confirmed() + 1 != not_ready_.number) return;
-  const uint64_t index = window_.index_of(not_ready_.number);
+  if (stopped_ || !not_ready_.over() || window_.confirmed() + 1 != not_ready_.number()) return;
+  const uint64_t index = window_.index_of(not_ready_.number());
   retire_before(index);
   fail_request(index, IBV_WC_RNR_RETRY_EXC_ERR);
 }
@@ -204,7 +192,7 @@ bool Requester::keep_alive() {
 // before `end`, whether or not MRC's acknowledgement has come.
 void Requester::retire_before(uint64_t end) {
   for (uint64_t i = pos_.head; i < end; ++i) ring_.at(i).delivered = true;
-  pos_.written = std::max(pos_.written, end);
+  pos_.written_before(end);
   retire();
 }
 
@@ -213,8 +201,7 @@ void Requester::retire() {
     SendRequest& e = ring_.at(pos_.head);
     const bool done = e.message ? e.delivered && e.number <= window_.confirmed() : pos_.head < pos_.written;
     if (!done) return;
-    ++pos_.head;
-    ++pos_.covered;
+    pos_.retire();
     if (e.signaled) complete(e, IBV_WC_SUCCESS);
   }
 }
@@ -226,7 +213,7 @@ void Requester::complete(SendRequest& e, ibv_wc_status status) {
   wc.opcode = completion_opcode(e.opcode);
   wc.byte_len = e.length;
   wc.qp_num = shape_.qpn;
-  link_->complete_send(wc, std::exchange(pos_.covered, 0));
+  link_->complete_send(wc, pos_.take_covered());
 }
 
 // A request that fails or is flushed. MRC may be sending its data still: behind it is the note of a refusal, say, which
@@ -244,17 +231,15 @@ void Requester::lend(uint64_t index) {
 void Requester::fail_request(uint64_t index, ibv_wc_status status) {
   if (stopped_) return;
   stopped_ = true;
-  const bool completes = pos_.head != pos_.tail;
-  not_ready_.over = false;
-  while (pos_.head != pos_.tail) {
+  const bool completes = !idle();
+  not_ready_.end();
+  while (!idle()) {
     SendRequest& e = ring_.at(pos_.head);
     const bool failed = pos_.head == index;
-    lend(pos_.head++);
-    ++pos_.covered;
+    lend(pos_.retire());
     complete(e, failed ? status : IBV_WC_WR_FLUSH_ERR);
   }
   pos_.sent = pos_.head;
-  set_deadline(UINT64_MAX);
   link_->fail(completes ? std::nullopt : std::optional(IBV_EVENT_QP_FATAL));
 }
 
@@ -268,15 +253,13 @@ void Requester::flush() {
   const Checked checked(this);
   if (!stopped_) retire_before(window_.confirmed_end());
   stopped_ = true;
-  not_ready_.over = false;
-  while (pos_.head != pos_.tail) {
+  not_ready_.end();
+  while (!idle()) {
     SendRequest& e = ring_.at(pos_.head);
-    lend(pos_.head++);
-    ++pos_.covered;
+    lend(pos_.retire());
     complete(e, IBV_WC_WR_FLUSH_ERR);
   }
   pos_.sent = pos_.head;
-  set_deadline(UINT64_MAX);
 }
 
 void Requester::reset() {
@@ -285,8 +268,7 @@ void Requester::reset() {
   window_ = {};
   oldest_at_check_ = 0;
   reads_ = 0;
-  set_deadline(UINT64_MAX);
-  not_ready_.over = false;
+  not_ready_.end();
   announced_.clear();
   slots_.clear();
   stopped_ = false;
@@ -299,15 +281,15 @@ void Requester::check() const {
   window_.check();
   announced_.check();
   ring_.check(pos_.head, pos_.tail);
-  MRC_INVARIANT(pos_.head <= pos_.sent && pos_.sent <= pos_.tail && pos_.written <= pos_.sent);
+  pos_.check();
   MRC_INVARIANT(pos_.covered <= shape_.max_wr);
-  MRC_INVARIANT(!not_ready_.over || not_ready_.deadline == UINT64_MAX);
+  not_ready_.check();
   if (stopped_) {
-    MRC_INVARIANT(idle() && !not_ready_.over && not_ready_.deadline == UINT64_MAX);
+    MRC_INVARIANT(idle() && !not_ready_.over() && not_ready_.deadline() == UINT64_MAX);
     return;
   }
   MRC_INVARIANT(announced_.empty() || window_.outstanding(announced_.front().number));
-  MRC_INVARIANT(!not_ready_.over || window_.outstanding(not_ready_.number));
+  MRC_INVARIANT(!not_ready_.over() || window_.outstanding(not_ready_.number()));
   if (!pace_.due(window_.next() - 1 - window_.confirmed())) return;
   uint32_t reads = 0;
   for (uint64_t n = window_.confirmed() + 1; n != window_.next(); ++n) {
