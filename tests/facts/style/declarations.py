@@ -13,6 +13,7 @@ OPERATOR = re.compile(r"\boperator\s*(?:\(\)|[^\s\w(]+)")
 POINTER_TO_FUNCTION = re.compile(r"\(\s*\*\s*(?:const\s+)?(\w+)\s*\)\s*\(")
 SCOPE = re.compile(r"(?:inline\s+)?namespace\b|extern\s*$")
 TYPE = re.compile(r"(?:template\s+)?(?:typedef\s+)?(?:class|struct|union|enum)\b[^()]*$")
+ANONYMOUS = re.compile(r"(?:class|struct|union)")
 INITIALIZERS = re.compile(r"\)\s*(?:noexcept\s*)?:(?!:)")
 NO_MEMBER = re.compile(r"(?:using|friend|static_assert|typedef|template|enum)\b|(?:static|inline|constexpr)\s.*\bconst(?:expr)?\b|"
                        r"(?:class|struct|union)\s+\w+\s*$")
@@ -97,11 +98,15 @@ def functions(text, begin=0, end=None):
             yield from functions(text, *found.body)
 
 
-def members(body):
-    """Names of the data members that the declarations of a type's body make."""
-    names = []
+def members(text, body):
+    """Names of the data members that the declarations of a type's body make. The members of an anonymous struct or union count
+    in place of its own name: they are the type's."""
+    names, anonymous = [], None
     for found in body:
-        if found.kind != "data" or NO_MEMBER.match(found.head):
+        if found.kind == "type" and ANONYMOUS.fullmatch(found.head):
+            names += members(text, declarations(text, *found.body))
+            anonymous = found.begin
+        if found.kind != "data" or NO_MEMBER.match(found.head) or found.begin == anonymous:
             continue
         pointer = POINTER_TO_FUNCTION.search(found.head)
         if pointer:
