@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +20,7 @@ constexpr uint64_t kKeepAliveNs = 1'000'000'000;
 
 }  // namespace
 
-ProgressThread::ProgressThread(Context* context) : context_(context), event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+ProgressThread::ProgressThread(Context* context) : context_(context), event_(Wakeup::make()) {
   // The application's signal handlers are not to run on this thread, but for what its own instructions raise: blocked,
   // that kills without them.
   sigset_t all, before;
@@ -35,17 +34,17 @@ ProgressThread::ProgressThread(Context* context) : context_(context), event_(eve
 
 ProgressThread::~ProgressThread() {
   stopping_.store(true);
-  eventfd_write(event_.get(), 1);
+  event_.wake();
   thread_.join();
 }
 
 void ProgressThread::wake(bool sleeper) {
   if (!parked_.load() || (sleeper && park_is_short_.load())) return;
-  eventfd_write(event_.get(), 1);
+  event_.wake();
 }
 
 void ProgressThread::wake_if_asleep() {
-  if (asleep_.load() && asleep_.exchange(false)) eventfd_write(event_.get(), 1);
+  if (asleep_.load() && asleep_.exchange(false)) event_.wake();
 }
 
 // Either this sees the end of the other thread's wait, or that sees the thread parked.
@@ -53,9 +52,8 @@ void ProgressThread::park(int ms, bool beside_sleeper) {
   park_is_short_.store(beside_sleeper && ms <= kMaxParkMs);
   parked_.store(true);
   if (beside_sleeper && context_->activity().sleepers() == 0) ms = std::min(ms, kMinSleeperParkMs);
-  pollfd wait = {event_.get(), POLLIN, 0};
-  eventfd_t n;
-  if (::poll(&wait, 1, ms) > 0) eventfd_read(event_.get(), &n);
+  pollfd wait = {event_.fd(), POLLIN, 0};
+  if (::poll(&wait, 1, ms) > 0) event_.drain();
   parked_.store(false, std::memory_order_release);
   check_due_ = true;
 }
@@ -83,7 +81,7 @@ void ProgressThread::keep_alive() {
 
 void ProgressThread::sleep() {
   pollfd wait[3] = {
-      {event_.get(), POLLIN, 0}, {context_->pump_queue().fd(), POLLIN, 0}, {context_->soft()->async_fd, POLLIN, 0}};
+      {event_.fd(), POLLIN, 0}, {context_->pump_queue().fd(), POLLIN, 0}, {context_->soft()->async_fd, POLLIN, 0}};
   uint64_t deadline = context_->deadline();
   if (check_due_) deadline = std::min(deadline, check_at_);
   int ms = -1;
@@ -92,8 +90,7 @@ void ProgressThread::sleep() {
     ms = deadline > now ? static_cast<int>((deadline - now) / 1000000) + 1 : 0;
   }
   if (::poll(wait, 3, ms) > 0) check_due_ = true;
-  eventfd_t n;
-  if ((wait[0].revents & POLLIN) != 0) eventfd_read(event_.get(), &n);
+  if ((wait[0].revents & POLLIN) != 0) event_.drain();
   if ((wait[1].revents & POLLIN) != 0) context_->pump_queue().take_event();
 }
 

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <thread>
 
-#include "fd.h"
+#include "wakeup.h"
 
 namespace mrc::shim {
 
@@ -33,7 +33,7 @@ class ProgressThread {
   void keep_alive();
 
   Context* const context_;
-  const Fd event_;
+  const Wakeup event_;
   // Of the thread alone. [VRB-REQ-7]
   uint64_t check_at_ = 0;    // when peers without an answer are tested next
   uint64_t waits_ = 0;       // ApplicationActivity::waits() at the last check

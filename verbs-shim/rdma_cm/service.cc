@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,9 +38,9 @@ cm::Key random_key() {
 
 }  // namespace
 
-Service::Service(Fd wake_fd, Fd poll_fd)
-    : wake_fd_(std::move(wake_fd)), poller_(std::move(poll_fd)), endpoint_(random_key()) {
-  poller_.add(wake_fd_.get(), EPOLLIN, tag(kWake, 0));
+Service::Service(Wakeup wakeup, Fd poll_fd)
+    : wakeup_(std::move(wakeup)), poller_(std::move(poll_fd)), endpoint_(random_key()) {
+  poller_.add(wakeup_.fd(), EPOLLIN, tag(kWake, 0));
 }
 
 Service* Service::current() {
@@ -51,12 +50,13 @@ Service* Service::current() {
 Service* Service::made() {
   const MutexLock lock(making);
   if (Service* const there = current()) return there;
-  Fd wake_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), poll_fd(epoll_create1(EPOLL_CLOEXEC));
-  if (!wake_fd || !poll_fd) return nullptr;
+  Wakeup wakeup = Wakeup::make();
+  Fd poll_fd(epoll_create1(EPOLL_CLOEXEC));
+  if (!wakeup || !poll_fd) return nullptr;
   static const bool registered = pthread_atfork(
                                      &before_fork, [] { after_fork(false); }, [] { after_fork(true); }) == 0;
   (void)registered;
-  auto* service = new Service(std::move(wake_fd), std::move(poll_fd));
+  auto* service = new Service(std::move(wakeup), std::move(poll_fd));
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the application's
@@ -81,7 +81,7 @@ void Service::after_fork(bool child) ABSL_NO_THREAD_SAFETY_ANALYSIS {
         if (const auto open = socket.lock()) open->close();
       for (const auto& socket : service->reply_)
         if (socket != nullptr) socket->close();
-      service->wake_fd_ = Fd();
+      service->wakeup_ = Wakeup();
       service->poller_.close();
       the_service.store(nullptr);  // forgotten, with what it has
     }
@@ -138,8 +138,7 @@ void Service::close_channel(Channel* channel) {
 
 void Service::wake() {
   sleeps_until_ = 0;
-  const uint64_t one = 1;
-  if (::write(wake_fd_.get(), &one, sizeof one) < 0) return;  // it is awake
+  wakeup_.wake();
 }
 
 void Service::wake_for_timers() {
@@ -184,10 +183,9 @@ bool Service::watch(const Socket& socket, Watched what, uint32_t number) {
 void Service::serve(uint64_t what, uint32_t events) {
   const auto which = static_cast<uint32_t>(what);
   const bool refused = (events & EPOLLERR) != 0;
-  uint64_t ignored;
   switch (what >> 32) {
     case kWake:
-      if (read(wake_fd_.get(), &ignored, sizeof ignored) < 0) ignored = 0;
+      wakeup_.drain();
       return;
     case kChannel: {
       const auto gone = std::find_if(channels_.begin(), channels_.end(), [&](const auto& channel) {

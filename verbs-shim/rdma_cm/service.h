@@ -16,6 +16,7 @@
 #include "rdma_cm/handle_table.h"
 #include "rdma_cm/id.h"
 #include "rdma_cm/poller.h"
+#include "wakeup.h"
 
 namespace mrc::shim::rdma_cm {
 
@@ -40,7 +41,7 @@ class Service {
     uint16_t out_size;
   };
 
-  Service(Fd wake_fd, Fd poll_fd);
+  Service(Wakeup wakeup, Fd poll_fd);
   ~Service() = delete;     // never ends: threads of the application may be in it
   static Service* made();  // null and errno
   static void before_fork();
@@ -123,7 +124,7 @@ class Service {
   int take_event(int held, const struct stat& file, uint64_t out, size_t size) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable Mutex mutex_;
-  Fd wake_fd_;
+  Wakeup wakeup_;
   Poller poller_;
   Ports ports_ ABSL_GUARDED_BY(mutex_);
   cm::Endpoint endpoint_ ABSL_GUARDED_BY(mutex_);

@@ -1,9 +1,7 @@
 #include "device/helper.h"
 
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -27,9 +25,9 @@ bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vect
   work_ = work;
   timing_ = timing;
   timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
-  event_ = Fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (timer_.get() < 0 || event_.get() < 0 || !park_timer_.open(timing.park)) return false;
-  for (const int fd : {park_timer_.fd(), event_.get(), requests, links, daemon, shards, timer_.get()})
+  event_ = Wakeup::make();
+  if (!timer_ || !event_ || !park_timer_.open(timing.park)) return false;
+  for (const int fd : {park_timer_.fd(), event_.fd(), requests, links, daemon, shards, timer_.get()})
     fds_.push_back({fd, POLLIN, 0});
   for (int fd : fds) fds_.push_back({fd, POLLIN, 0});
   const SignalsBlocked inherited;
@@ -48,8 +46,7 @@ void Helper::stop() {
   const environment::Uncancelled now;
   started_.store(false);
   stopping_.store(true);
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
+  event_.wake();
   thread_.join();
 }
 
@@ -69,9 +66,7 @@ void Helper::check() const {
 }
 
 void Helper::wake_parked() {
-  if (!parked_.load()) return;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
+  if (parked_.load()) event_.wake();
 }
 
 // A timer that is set already and expires earlier stays: one early wake-up costs less than a system call for each
@@ -98,10 +93,7 @@ HelperView Helper::view() const {
 void Helper::wait(size_t first, size_t last, const timespec* max) {
   const int n = ::ppoll(fds_.data() + first, last - first, max, nullptr);
   if (n <= 0) return;
-  if ((fds_[kEvent].revents & POLLIN) != 0) {
-    uint64_t written;
-    [[maybe_unused]] const ssize_t got = ::read(event_.get(), &written, sizeof written);
-  }
+  if ((fds_[kEvent].revents & POLLIN) != 0) event_.drain();
   if (((fds_[kRequests].revents | fds_[kDaemon].revents | fds_[kShards].revents) & POLLIN) != 0)
     work_->serve_requests();
   if ((fds_[kLinks].revents & POLLIN) != 0) work_->links_changed();

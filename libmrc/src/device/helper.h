@@ -51,6 +51,7 @@
 #include "device/park_timer.h"
 #include "device/stand_in.h"
 #include "fd.h"
+#include "wakeup.h"
 
 namespace mrc::device {
 
@@ -128,7 +129,7 @@ class Helper {
   HelperWork* work_ = nullptr;
   HelperTiming timing_;
   Fd timer_;  // when there is work
-  Fd event_;
+  Wakeup event_;
   ParkTimer park_timer_;
   enum : size_t { kParkTimer, kEvent, kRequests, kLinks, kDaemon, kShards, kTimer };
   static constexpr int kRoundsPerRequestCheck = 1024;  // of a helper that never sleeps

@@ -12,8 +12,8 @@
 
 #include "core/types.h"
 #include "ctl/profile_store.h"
-#include "fd.h"
 #include "mutex.h"
+#include "wakeup.h"
 
 namespace mrc::device {
 
@@ -23,16 +23,15 @@ class ShardInbox {
 
   using Report = std::variant<core::PathReport, ctl::EvChange>;
 
-  ShardInbox();
   // Readable while there are reports; -1: the process has no descriptor left, and no report is accepted.
-  int fd() const { return fd_.get(); }
+  int fd() const { return wakeup_.fd(); }
   // Any thread. False: no room, and the report is dropped. Throws std::bad_alloc.
   bool push(const Report& report) ABSL_LOCKS_EXCLUDED(mutex_);
   // All reports, oldest first.
   std::vector<Report> take() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  const Fd fd_;
+  const Wakeup wakeup_ = Wakeup::make();
   Mutex mutex_;
   std::vector<Report> reports_ ABSL_GUARDED_BY(mutex_);
 };

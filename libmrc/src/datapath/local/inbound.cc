@@ -181,8 +181,8 @@ void LocalInbound::handle_descriptors(Instant now) {
   const Checked checked(this);
   if (latch_ != nullptr && latch_->readable) {
     latch_->readable = false;
-    uint64_t count;
-    [[maybe_unused]] const ssize_t drained = ::read(latch_->get(), &count, sizeof count);
+    eventfd_t count;
+    ::eventfd_read(latch_->get(), &count);
   }
   if (now >= accept_again_) {
     accept_again_ = Instant::never();
@@ -196,9 +196,7 @@ void LocalInbound::fall_asleep() {
   bool something = false;
   for (const std::unique_ptr<Peer>& peer : peers_)
     if (peer->pipe != nullptr) something |= peer->pipe->fall_asleep();
-  if (!something) return;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(latch_->get(), &one, sizeof one);
+  if (something) ::eventfd_write(latch_->get(), 1);
 }
 
 void LocalInbound::check() const {
