@@ -7,9 +7,7 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <sstream>
 
 #include "control.h"
@@ -61,7 +59,7 @@ class Daemon {
         started_(monotonic_now()) {
     add_routes(node, config_, &switch_.forwarding());
     for (size_t i = 0; i < switch_.port_count(); ++i) switch_.set_up(static_cast<uint16_t>(i), false);
-    if (!links_.open()) throw fabric::FabricError(std::string("rtnetlink: ") + std::strerror(errno));
+    if (const Status opened = links_.open(); !opened) throw fabric::FabricError(opened.error().text);
     follow_links();
   }
 

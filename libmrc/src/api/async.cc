@@ -32,10 +32,10 @@ const void* element_of(const mrc_async_event& event) {
 }
 
 // [API-ASY-1]
-bool AsyncQueue::open(int shared_fd) {
+int AsyncQueue::open(int shared_fd) {
   shared_fd_ = shared_fd;
   fd_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE | EFD_NONBLOCK));
-  return static_cast<bool>(fd_);
+  return fd_ ? 0 : errno;
 }
 
 AsyncQueue::~AsyncQueue() {

@@ -17,7 +17,7 @@ class AsyncQueue {
  public:
   // `shared_fd` is the async descriptor of the verbs context, an eventfd in semaphore mode that counts the events of
   // all MRC contexts on it; its O_NONBLOCK flag decides whether get() blocks.
-  [[nodiscard]] bool open(int shared_fd);
+  [[nodiscard]] int open(int shared_fd);  // 0, or an errno value
   ~AsyncQueue();
 
   // Never fails: an event for which no memory is left, or a port event beyond kMaxQueued, is dropped.

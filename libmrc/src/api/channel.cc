@@ -17,10 +17,10 @@
 using mrc::api::errno_value;
 using mrc::api::minus_one;
 
-bool mrc_comp_channel::open(mrc_context* owner) {
+int mrc_comp_channel::open(mrc_context* owner) {
   context_ = owner;
   fd_ = mrc::Fd(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
-  return static_cast<bool>(fd_);
+  return fd_ ? 0 : errno;
 }
 
 void mrc_comp_channel::change_users(int by) {
@@ -115,8 +115,7 @@ int mrc_create_comp_channel(mrc_context* mrc_ctx, mrc_comp_channel** channel) {
   if (mrc::api::inherited(mrc_ctx)) return errno_value(EPERM);
   auto* made = new (std::nothrow) mrc_comp_channel;
   if (made == nullptr) return errno_value(ENOMEM);
-  if (!made->open(mrc_ctx)) {
-    const int error = errno;
+  if (const int error = made->open(mrc_ctx)) {
     delete made;
     return errno_value(error);
   }

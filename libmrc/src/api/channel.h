@@ -14,8 +14,7 @@
 
 struct mrc_comp_channel {
  public:
-  // Throws nothing; false and errno when no descriptor is available.
-  [[nodiscard]] bool open(mrc_context* owner);
+  [[nodiscard]] int open(mrc_context* owner);  // 0, or an errno value
 
   int fd() const { return fd_.get(); }
   mrc_context* context() const { return context_; }

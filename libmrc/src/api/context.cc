@@ -50,7 +50,7 @@ mrc_context* mrc_create_context(ibv_context* vcontext, mrc_context_attr* context
   if (mrc::api::inherited(*soft)) return null_with(EPERM);
   return mrc::api::or_enomem<mrc_context*>(nullptr, [&]() -> mrc_context* {
     auto made = std::make_unique<mrc_context>(soft, vcontext, kept_version(context_attr));
-    if (!made->async.open(vcontext->async_fd)) return nullptr;  // errno is set
+    if (const int error = made->async.open(vcontext->async_fd)) return null_with(error);
     soft->add(made.get());
     return made.release();
   });

@@ -34,8 +34,9 @@ Status Device::start_helper() {
     const DeviceLock lock(mutex_);
     planes_.watch_links();
   }
-  if (helper_.start(this, timing, fds, publisher_.fd(), planes_.links().fd(), shared_.fd(), shards_.fd())) return {};
-  return Error{errno, "cannot start the helper thread"};
+  Status started = helper_.start(this, timing, fds, publisher_.fd(), planes_.links().fd(), shared_.fd(), shards_.fd());
+  if (!started) return std::move(started).error().under("cannot start the helper thread: ");
+  return {};
 }
 
 int Device::serve() {

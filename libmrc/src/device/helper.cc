@@ -4,7 +4,6 @@
 #include <sys/timerfd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
 
 #include "device/clock.h"
@@ -20,25 +19,26 @@ bool helper_parks(const HelperView& view, const HelperTiming& timing) {
   return view.now - view.last_poll < timing.idle;
 }
 
-bool Helper::start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int requests, int links,
-                   int daemon, int shards) {
+Status Helper::start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int requests, int links,
+                     int daemon, int shards) {
   work_ = work;
   timing_ = timing;
   timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   event_ = Wakeup::make();
-  if (!timer_ || !event_ || !park_timer_.open(timing.park)) return false;
+  if (!timer_ || !event_) return failed_call("timer and event");
+  if (Status opened = park_timer_.open(timing.park); !opened) return opened;
   for (const int fd : {park_timer_.fd(), event_.fd(), requests, links, daemon, shards, timer_.get()})
     fds_.push_back({fd, POLLIN, 0});
   for (int fd : fds) fds_.push_back({fd, POLLIN, 0});
   const SignalsBlocked inherited;
   try {
     thread_ = std::thread([this] { run(); });
-    ::pthread_setname_np(thread_.native_handle(), "mrc-helper");
   } catch (const std::system_error& e) {
-    errno = e.code().value();
+    return failed_call("thread", e.code().value());
   }
-  started_.store(thread_.joinable());
-  return thread_.joinable();
+  ::pthread_setname_np(thread_.native_handle(), "mrc-helper");
+  started_.store(true);
+  return {};
 }
 
 void Helper::stop() {

@@ -51,6 +51,7 @@
 #include "device/park_timer.h"
 #include "device/stand_in.h"
 #include "fd.h"
+#include "result.h"
 #include "wakeup.h"
 
 namespace mrc::device {
@@ -98,9 +99,9 @@ class Helper {
   Helper() = default;
   ~Helper() { stop(); }
   // `fds`: readable when there is work; `requests`, `daemon` and `shards`: on a request, `links`: on a notification
-  // about links, all four also watched while parked; -1: none. False: errno.
-  [[nodiscard]] bool start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int requests = -1,
-                           int links = -1, int daemon = -1, int shards = -1);
+  // about links, all four also watched while parked; -1: none.
+  Status start(HelperWork* work, const HelperTiming& timing, const std::vector<int>& fds, int requests = -1,
+               int links = -1, int daemon = -1, int shards = -1);
   void stop();  // joins
   bool running() const { return thread_.joinable(); }
 

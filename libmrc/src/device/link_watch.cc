@@ -4,7 +4,7 @@
 
 namespace mrc::device {
 
-bool LinkWatch::open(PerPlane<std::string> interfaces, bool addresses) {
+Status LinkWatch::open(PerPlane<std::string> interfaces, bool addresses) {
   interfaces_ = std::move(interfaces);
   return monitor_.open(addresses);
 }

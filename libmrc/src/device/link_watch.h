@@ -10,14 +10,15 @@
 
 #include "base/planes.h"
 #include "datapath/links/link_monitor.h"
+#include "result.h"
 
 namespace mrc::device {
 
 class LinkWatch {
  public:
-  // `interfaces`: of each plane; empty: none to watch, counts as up. False: an error of the kernel, see errno.
+  // `interfaces`: of each plane; empty: none to watch, counts as up.
   // `addresses`: the descriptor becomes readable by changes of addresses, too.
-  [[nodiscard]] bool open(PerPlane<std::string> interfaces, bool addresses = false);
+  Status open(PerPlane<std::string> interfaces, bool addresses = false);
   // Watches the interface of a plane that has joined. Its state is known after a further read(); until then it is up.
   void follow(PlaneId plane, std::string interface);
   int fd() const { return monitor_.fd(); }  // readable when there is a notification; -1 before open

@@ -13,11 +13,12 @@ void set_timer(int timer, Instant at) {
   ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, nullptr);
 }
 
-bool ParkTimer::open(Duration park) {
+Status ParkTimer::open(Duration park) {
   park_ = park;
   length_.store(park.ns(), std::memory_order_relaxed);
   timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
-  return timer_.get() >= 0;
+  if (!timer_) return failed_call("timerfd_create");
+  return {};
 }
 
 void ParkTimer::arm(Instant now, Duration length) {

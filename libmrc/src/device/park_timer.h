@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "fd.h"
+#include "result.h"
 
 namespace mrc::device {
 
@@ -17,8 +18,8 @@ class ParkTimer {
  public:
   static constexpr int64_t kMaxParks = 4;
 
-  // A sleep is of one `park` at first. False: errno.
-  [[nodiscard]] bool open(Duration park);
+  // A sleep is of one `park` at first.
+  Status open(Duration park);
   int fd() const { return timer_.get(); }  // readable at its end
   void arm(Instant now, Duration length);
   // A sleep that is about to end goes on, for twice its length.

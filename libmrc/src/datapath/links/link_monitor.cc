@@ -32,13 +32,14 @@ bool has_link(uint32_t interface_flags) {
          (interface_flags & IFF_DORMANT) == 0;
 }
 
-bool LinkMonitor::open(bool addresses) {
+Status LinkMonitor::open(bool addresses) {
   fd_ = Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!fd_) return false;
   sockaddr_nl own{};
   own.nl_family = AF_NETLINK;
   own.nl_groups = RTMGRP_LINK | (addresses ? RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR : 0);
-  return ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 && request_states();
+  if (!fd_ || ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0 || !request_states())
+    return failed_call("rtnetlink");
+  return {};
 }
 
 // The states of all; the answers have the form of notifications.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "fd.h"
+#include "result.h"
 
 namespace mrc::datapath {
 
@@ -24,10 +25,10 @@ struct LinkState {
 
 class LinkMonitor {
  public:
-  // The first notifications are the states of all interfaces. False: an error of the kernel, see errno.
+  // The first notifications are the states of all interfaces.
   // `addresses`: changes of addresses make the descriptor readable, too. They are not reported further: read() has
   // drained them when it returns.
-  [[nodiscard]] bool open(bool addresses = false);
+  Status open(bool addresses = false);
   int fd() const { return fd_.get(); }  // readable when there is a notification; -1 before open
   // Reads the kernel's notifications without blocking. They may repeat known states.
   void read(const std::function<void(const LinkState&)>& change);

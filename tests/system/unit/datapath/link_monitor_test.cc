@@ -43,9 +43,9 @@ TEST(LinkMonitor, without_a_descriptor_it_says_so) {
   LinkMonitor news;
   {
     const harness::NoDescriptors none;
-    errno = 0;
-    EXPECT_FALSE(news.open());
-    EXPECT_EQ(errno, EMFILE);
+    const Status opened = news.open();
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, EMFILE);
   }
   const harness::NoStandardInput closed;
   EXPECT_TRUE(news.open());
