@@ -280,6 +280,40 @@ def check_pointers():
     assert ctypes.get_errno() == errno.EFAULT
 
 
+def check_errno():
+    """A command that succeeds leaves errno as it was, and one that fails sets it to its error."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    answer = ctypes.create_string_buffer(336)
+    at = ctypes.addressof(answer)
+
+    def errno_after(number, body, out=0):
+        written = struct.pack("IHH", number, len(body), out) + body
+        ctypes.set_errno(errno.ERANGE)
+        assert libc.write(fd, written, ctypes.c_size_t(len(written))) in (-1, len(written))
+        return ctypes.get_errno()
+
+    def new_id():
+        assert errno_after(CREATE, struct.pack("QQHB5x", 7, at, TCP, 2), 4) == errno.ERANGE
+        return struct.unpack_from("I", answer.raw)[0]
+
+    port = ports.free()
+    one, two, three = new_id(), new_id(), new_id()
+    reusable = ctypes.c_int(1)
+    assert errno_after(SET_OPTION, struct.pack("QIIII", ctypes.addressof(reusable), three, 0, 1, 4)) == errno.ERANGE
+    assert errno_after(BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", one)) == errno.ERANGE
+    assert errno_after(LISTEN, struct.pack("II", one, 0)) == errno.ERANGE
+    assert errno_after(BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", two)) == errno.EADDRINUSE
+    assert errno_after(RESOLVE_IP, bytes(28) + ip(port) + struct.pack("II", two, 1000)) == errno.ERANGE
+    assert errno_after(GET_EVENT, struct.pack("Q", at), 336) == errno.ERANGE
+    assert errno_after(GET_EVENT, struct.pack("Q", at), 336) == errno.EAGAIN
+    assert errno_after(DESTROY, struct.pack("QII", at, two, 0), 4) == errno.ERANGE
+    assert errno_after(DESTROY, struct.pack("QII", at, two, 0), 4) == errno.ENOENT
+    status = ctypes.create_string_buffer(512)
+    ctypes.set_errno(errno.ERANGE)
+    assert libc.fstat(fd, status) == 0 and ctypes.get_errno() == errno.ERANGE
+
+
 def check_descriptor():
     fd = os.open(PATH, os.O_RDWR)
     os.set_inheritable(fd, True)

@@ -279,6 +279,21 @@ def test_wrong_pointers_are_faults_and_not_crashes():
     device("pointers")
 
 
+def test_commands_that_succeed_leave_errno():
+    """[CM-FD-1]"""
+    device("errno")
+
+
+def test_a_second_server_says_that_the_port_is_in_use():
+    """[CM-FD-1] It closes what it has opened, by commands that succeed, before it looks at errno."""
+    port = ports.free()
+    env = session.environment()
+    with session.Program(["rdma_server", "-p", port], env) as first:
+        session.until_ready(lambda: ports.bound(port), first)
+        second = session.run(["rdma_server", "-p", port])
+        assert "Address already in use" in str(second), second
+
+
 def test_descriptor_is_duplicated_and_closed():
     """[CM-FD-1]"""
     device("descriptor")
