@@ -106,15 +106,8 @@ int Service::answer_datagram(Id* id, const rdma_ucm_accept& in) {
   return 0;
 }
 
-// With parameters: a server's answer to a connect request. Without: a client's queue pair is ready.
-int Service::accept(const Call& call, const rdma_ucm_accept& in) {
-  int error;
-  Id* const id = find(in.id, call.channel, &error);
-  if (id == nullptr) return error;
-  if (id->datagram) return answer_datagram(id, in);
-  const uint64_t now = Context::now();
-  if (in.conn_param.valid == 0)
-    return endpoint_.command(id->connection, [&](cm::Connection* c) { return c->confirm(now); }) ? 0 : EINVAL;
+// A server's answer to a connect request.
+int Service::answer_request(Id* id, const rdma_ucm_accept& in) {
   const cm::PrivateData data = private_of(in.conn_param);
   const cm::Connection* const connection = endpoint_.find(id->connection);
   if (connection == nullptr || connection->state() != cm::State::kReqReceived ||
@@ -126,8 +119,26 @@ int Service::accept(const Call& call, const rdma_ucm_accept& in) {
   id->responder_resources = own.responder_resources;
   id->initiator_depth = own.initiator_depth;
   id->uid = in.uid;
-  endpoint_.command(id->connection, [&](cm::Connection* c) { return c->accept(now, own, data); });
+  endpoint_.command(id->connection, [&](cm::Connection* c) { return c->accept(Context::now(), own, data); });
   return 0;
+}
+
+// A client's queue pair is ready.
+int Service::confirm(Id* id) {
+  return endpoint_.command(id->connection, [](cm::Connection* c) { return c->confirm(Context::now()); }) ? 0 : EINVAL;
+}
+
+// Where it fails the connection is refused, as by the kernel: its peer would wait for a decision that has been made.
+// [CM-DEV-5]
+int Service::accept(const Call& call, const rdma_ucm_accept& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  error = id->datagram ? answer_datagram(id, in) : in.conn_param.valid != 0 ? answer_request(id, in) : confirm(id);
+  if (error != 0)
+    endpoint_.command(id->connection,
+                      [](cm::Connection* c) { return c->reject(Context::now(), cm::kReasonConsumer, {}); });
+  return error;
 }
 
 int Service::reject(const Call& call, const rdma_ucm_reject& in) {

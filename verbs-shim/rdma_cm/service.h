@@ -86,6 +86,8 @@ class Service {
   int join(const Call& call, uint32_t id, uint64_t uid, const cm::Address& group, uint64_t response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int answer_datagram(Id* id, const rdma_ucm_accept& in) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int answer_request(Id* id, const rdma_ucm_accept& in) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int confirm(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   cm::Parameters parameters_of(const Id& id, const rdma_ucm_conn_param& param) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void fill_attributes(const Id& id, uint32_t state, struct ib_uverbs_qp_attr* out)

@@ -25,7 +25,8 @@ CREATE, DESTROY, BIND_IP, RESOLVE_IP, QUERY_ROUTE, GET_EVENT, GET_OPTION, SET_OP
 JOIN_IP, LEAVE, JOIN, MULTICAST_JOINED = 16, 17, 22, 12
 LISTEN, BIND, RESOLVE_ADDR = 7, 20, 21
 RESOLVE_ROUTE, CONNECT, ACCEPT, NOTIFY, MIGRATE = 4, 6, 8, 15, 18
-CONNECT_REQUEST, CONNECT_RESPONSE, ESTABLISHED = 4, 5, 9
+CONNECT_REQUEST, CONNECT_RESPONSE, UNREACHABLE, REJECTED, ESTABLISHED = 4, 5, 7, 8, 9
+CONSUMER_DEFINED, SIDR_REJECT = 28, 2  # reasons of events
 COMM_EST, PATH_MIG = 4, 6  # events of queue pairs
 AF_IB, SO_RCVBUFFORCE = 27, 33
 IPOIB, TCP, UDP = 0x2, 0x106, 0x111
@@ -178,24 +179,28 @@ def check_multicast():
     assert destroy(fd, number) == 1
 
 
-def event_of(fd, kind):
-    """uid and id of the next event, which must be of that kind."""
+def event_of(fd, kind, status=0):
+    """uid and id of the next event, which must be of that kind and status."""
     until(lambda: readable(fd), f"no event {kind}")
-    uid, number, found, status = get_event(fd)
-    assert (found, status) == (kind, 0), (found, status)
+    uid, number, *found = get_event(fd)
+    assert found == [kind, status], found
     return uid, number
 
 
-def parameters():
-    """Of a connection of queue pair 17, without private data."""
-    return struct.pack("II256x8B", 17, 0, 0, 0, 1, 1, 0, 7, 7, 1)
+def parameters(private_bytes=0):
+    """Of a connection of queue pair 17, with so much private data, all zeros."""
+    return struct.pack("II256x8B", 17, 0, private_bytes, 0, 1, 1, 0, 7, 7, 1)
 
 
-def check_notify():
-    """The first data may arrive before the RTU, or without it: a program that sees that of its queue pair tells the id."""
+def acceptance(server, private_bytes=0):
+    return struct.pack("Q", 3) + parameters(private_bytes) + struct.pack("II", server, 0) + bytes(8)
+
+
+def requested(space=TCP):
+    """A connection that waits for its server: the channels of server and client, and their ids."""
     listening, connecting = os.open(PATH, os.O_RDWR | os.O_NONBLOCK), os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
     port = ports.free()
-    listener, client = create(listening, uid=1), create(connecting, uid=2)
+    listener, client = create(listening, uid=1, space=space), create(connecting, uid=2, space=space)
     bind(listening, listener, port)
     command(listening, LISTEN, struct.pack("II", listener, 8))
     resolve(connecting, client, port)
@@ -205,7 +210,29 @@ def check_notify():
     command(connecting, CONNECT, parameters() + struct.pack("II", client, 0) + bytes(8))
     uid, server = event_of(listening, CONNECT_REQUEST)
     assert uid == 1 and server not in (listener, client), (uid, server)
-    command(listening, ACCEPT, struct.pack("Q", 3) + parameters() + struct.pack("II", server, 0) + bytes(8))
+    return listening, connecting, server, client
+
+
+def check_accept():
+    """One that fails refuses the connection: its client does not wait for another decision."""
+    listening, connecting, server, client = requested()
+    fails(errno.EINVAL, listening, ACCEPT, acceptance(server, 255))
+    assert event_of(connecting, REJECTED, CONSUMER_DEFINED) == (2, client)
+    fails(errno.EINVAL, listening, ACCEPT, acceptance(server))
+    listening, connecting, server, client = requested()
+    command(listening, ACCEPT, acceptance(server))
+    fails(errno.EINVAL, listening, ACCEPT, acceptance(server))
+    event_of(connecting, CONNECT_RESPONSE)
+    assert event_of(connecting, REJECTED, CONSUMER_DEFINED) == (2, client)
+    listening, connecting, server, client = requested(UDP)
+    fails(errno.EINVAL, listening, ACCEPT, acceptance(server, 137))
+    assert event_of(connecting, UNREACHABLE, SIDR_REJECT) == (2, client)
+
+
+def check_notify():
+    """The first data may arrive before the RTU, or without it: a program that sees that of its queue pair tells the id."""
+    listening, connecting, server, _ = requested()
+    command(listening, ACCEPT, acceptance(server))
     event_of(connecting, CONNECT_RESPONSE)  # its client does not go on, so that there is no RTU
     fails(errno.ENOENT, listening, NOTIFY, struct.pack("II", 4711, COMM_EST))
     fails(errno.EINVAL, connecting, NOTIFY, struct.pack("II", server, COMM_EST))  # of another channel
