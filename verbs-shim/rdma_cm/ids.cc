@@ -137,7 +137,10 @@ int Service::bind_socket(Id* id) {
 int Service::bind(Id* id, const cm::Address& address) {
   if (id->state != Id::State::kIdle) return EINVAL;
   id->local = address;
-  if (const int error = bind_socket(id)) return error;
+  if (const int error = bind_socket(id)) {
+    id->local = {};
+    return error;
+  }
   id->bound = true;
   if (!is_any(address)) id->port = ports_.port_for(address);
   id->state = Id::State::kBound;
@@ -173,17 +176,8 @@ int Service::resolve(Id* id, const void* source, size_t source_size, const void*
     remote = loopback(is_ipv4(*remote));
     remote->port = port;
   }
+  if (const int error = find_route(*remote, &id->local)) return error;
   id->remote = *remote;
-  if (id->state != Id::State::kBound || is_any(id->local)) {
-    const auto routed = source_for(*remote);
-    if (!routed) {
-      queue(id, kAddrError, -ENETUNREACH);
-      return 0;
-    }
-    const uint16_t port = id->local.port;
-    id->local = *routed;
-    id->local.port = port;
-  }
   if (id->local.port == 0)
     if (const Socket* const socket = reply_socket(is_ipv4(*remote))) id->local.port = socket->address().port;
   id->port = ports_.port_for(id->local);

@@ -51,16 +51,22 @@ def create(fd, uid=7, space=TCP):
     return struct.unpack("I", answer.raw)[0]
 
 
-def ip(port):
-    return struct.pack("=H", socket.AF_INET) + struct.pack("!H", port) + socket.inet_aton("127.0.0.1") + bytes(20)
+def ip(port, address="127.0.0.1"):
+    if ":" in address:
+        return struct.pack("=H", socket.AF_INET6) + struct.pack("!HI", port, 0) + socket.inet_pton(socket.AF_INET6, address) + bytes(4)
+    return struct.pack("=H", socket.AF_INET) + struct.pack("!H", port) + socket.inet_aton(address) + bytes(20)
 
 
-def bind(fd, number, port):
-    command(fd, BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", number))
+def bind(fd, number, port, address="127.0.0.1"):
+    command(fd, BIND_IP, struct.pack("Q", 0) + ip(port, address) + struct.pack("I", number))
 
 
 def resolve(fd, number, port=9999):
-    command(fd, RESOLVE_IP, bytes(28) + ip(port) + struct.pack("II", number, 1000))
+    command(fd, RESOLVE_IP, resolution(number, ip(port)))
+
+
+def resolution(number, peer, source=bytes(28)):
+    return source + peer + struct.pack("II", number, 1000)
 
 
 def get_event(fd):
@@ -144,6 +150,41 @@ def destroy(fd, number):
     answer = ctypes.create_string_buffer(4)
     command(fd, DESTROY, struct.pack("QII", ctypes.addressof(answer), number, 0), 4)
     return struct.unpack("I", answer.raw)[0]
+
+
+def check_routes():
+    """An address without a route is the error of the command itself. The routes are those of the kernel's own sockets: in a world of
+    its own the test has none but those of loopback."""
+    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    for peer, source in (("127.0.0.1", ""), ("192.0.2.1", ""), ("2001:db8::1", ""), ("127.0.0.2", "127.0.0.1"),
+                         ("192.0.2.1", "127.0.0.1"), ("2001:db8::1", "::1")):
+        with socket.socket(socket.AF_INET6 if ":" in peer else socket.AF_INET, socket.SOCK_DGRAM) as plain:
+            if source:
+                plain.bind((source, 0))
+            error = plain.connect_ex((peer, 9))
+        number, before = create(fd, uid=8), create(fd, uid=9)
+        wanted = resolution(number, ip(9999, peer), ip(0, source) if source else bytes(28))
+        bound = resolution(before, ip(9999, peer))
+        if source:
+            bind(fd, before, 0, source)
+        if error == 0:
+            command(fd, RESOLVE_IP, wanted)
+            assert event_of(fd, 0) == (8, number)
+            command(fd, RESOLVE_IP, bound)
+            assert event_of(fd, 0) == (9, before)
+        else:
+            fails(error, fd, RESOLVE_IP, wanted)
+            fails(error, fd, RESOLVE_IP, bound)
+        assert not readable(fd), (peer, source)
+    # An id whose command has failed resolves another address.
+    number = create(fd)
+    fails(errno.EADDRNOTAVAIL, fd, BIND_IP, struct.pack("Q", 0) + ip(0, "192.0.2.77") + struct.pack("I", number))
+    resolve(fd, number)
+    assert get_event(fd)[1] == number
+    # A source of the other version of IP.
+    number = create(fd)
+    bind(fd, number, 0)
+    fails(errno.EINVAL, fd, RESOLVE_IP, resolution(number, ip(9999, "::1")))
 
 
 def check_multicast():

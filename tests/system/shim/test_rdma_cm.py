@@ -264,6 +264,11 @@ def test_many_clients_that_come_at_once_are_all_answered():
     device("burst")
 
 
+def test_an_address_without_a_route_fails_at_once():
+    """[CM-DEV-6]"""
+    device("routes")
+
+
 def test_an_accept_that_fails_refuses_the_client():
     """[CM-DEV-5]"""
     device("accept")
