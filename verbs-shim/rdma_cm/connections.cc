@@ -39,7 +39,7 @@ int Service::listen(const Call& call, const rdma_ucm_listen& in) {
     if ((error = bind(id, any)) != 0) return error;
   }
   if (id->state != Id::State::kBound) return EINVAL;
-  if (id->socket == nullptr) return EADDRINUSE;
+  if ((error = claim_port(id)) != 0) return error;
   const uint32_t backlog = in.backlog == 0 || in.backlog > kMaxBacklog ? kMaxBacklog : in.backlog;
   endpoint_.listen(id->socket->number(), id->handle, id->datagram ? cm::Type::kSidrReq : cm::Type::kReq, id->port_space,
                    backlog);

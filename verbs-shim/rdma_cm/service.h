@@ -67,8 +67,12 @@ class Service {
   // False: errno.
   bool watch(const Socket& socket, Watched what, uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Socket* reply_socket(bool ipv4) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool is_taken(const Id& wanted) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool is_taken(const Id& wanted, bool reusable) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int open_socket(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void release_socket(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int bind_socket(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int claim_port(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int set_reuse_address(Id* id, bool allowed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Ids.
   Id* add_id(Channel* channel) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

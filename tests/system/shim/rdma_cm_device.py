@@ -23,7 +23,8 @@ from wait import until
 PATH = "/dev/infiniband/rdma_cm"
 CREATE, DESTROY, BIND_IP, RESOLVE_IP, QUERY_ROUTE, GET_EVENT, GET_OPTION, SET_OPTION = 0, 1, 2, 3, 5, 12, 13, 14
 JOIN_IP, LEAVE, JOIN, MULTICAST_JOINED = 16, 17, 22, 12
-LISTEN, BIND, RESOLVE_ADDR = 7, 20, 21
+LISTEN, QUERY, BIND, RESOLVE_ADDR = 7, 19, 20, 21
+REUSEADDR, AFONLY = 1, 2  # options of ids
 RESOLVE_ROUTE, CONNECT, ACCEPT, NOTIFY, MIGRATE = 4, 6, 8, 15, 18
 CONNECT_REQUEST, CONNECT_RESPONSE, UNREACHABLE, REJECTED, ESTABLISHED = 4, 5, 7, 8, 9
 CONSUMER_DEFINED, SIDR_REJECT = 28, 2  # reasons of events
@@ -37,12 +38,16 @@ def command(fd, number, body, out=0):
 
 
 def fails(error, *arguments):
+    found = error_of(lambda: command(*arguments))
+    assert found == error, (found, arguments)
+
+
+def error_of(call):
     try:
-        command(*arguments)
+        call()
     except OSError as failure:
-        assert failure.errno == error, failure
-        return
-    raise AssertionError("no error")
+        return failure.errno
+    return 0
 
 
 def create(fd, uid=7, space=TCP):
@@ -150,6 +155,88 @@ def destroy(fd, number):
     answer = ctypes.create_string_buffer(4)
     command(fd, DESTROY, struct.pack("QII", ctypes.addressof(answer), number, 0), 4)
     return struct.unpack("I", answer.raw)[0]
+
+
+def set_option(fd, number, name, value, size=4):
+    value = ctypes.c_uint64(value)
+    command(fd, SET_OPTION, struct.pack("QIIII", ctypes.addressof(value), number, 0, name, size))
+
+
+def own_port(fd, number):
+    answer = ctypes.create_string_buffer(288)
+    command(fd, QUERY, struct.pack("QII", ctypes.addressof(answer), number, 0), 288)
+    return struct.unpack_from("!H", answer.raw, 18)[0]
+
+
+def check_ports():
+    """Which ids have a port beside others."""
+    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    used = errno.EADDRINUSE
+
+    def new_id(reusable=False, only=False):
+        number = create(fd)
+        if reusable:
+            set_option(fd, number, REUSEADDR, 1)
+        if only:
+            set_option(fd, number, AFONLY, 1)
+        return number
+
+    def bound(port, address="127.0.0.1", **options):
+        number = new_id(**options)
+        bind(fd, number, port, address)
+        return number
+
+    def refused(port, address="127.0.0.1", **options):
+        fails(used, fd, BIND_IP, struct.pack("Q", 0) + ip(port, address) + struct.pack("I", new_id(**options)))
+
+    # Beside each other by agreement of both, as long as neither listens.
+    port = ports.free()
+    first, second = bound(port, reusable=True), bound(port, reusable=True)
+    bound(port, "0.0.0.0", reusable=True)
+    refused(port)
+    refused(port, "0.0.0.0")
+    for number in (first, second):
+        fails(used, fd, LISTEN, struct.pack("II", number, 0))
+    port = ports.free()
+    first, second = bound(port, reusable=True), bound(port, reusable=True)
+    destroy(fd, second)
+    command(fd, LISTEN, struct.pack("II", first, 0))
+    refused(port, reusable=True)
+    refused(port, "0.0.0.0", reusable=True)
+    fails(errno.EINVAL, fd, LISTEN, struct.pack("II", first, 0))
+    # The option.
+    for value in (0, 1):
+        assert error_of(lambda: set_option(fd, first, REUSEADDR, value)) == errno.EINVAL
+    port = ports.free()
+    first = bound(port)
+    refused(port, reusable=True)
+    set_option(fd, first, REUSEADDR, 1)
+    bound(port, reusable=True)
+    # Other versions of IP, and unspecified addresses.
+    port = ports.free()
+    bound(port, "0.0.0.0")
+    refused(port)
+    refused(port, "::")
+    bound(port, "::", only=True)
+    refused(port, "::1")
+    # Another process's: a plain socket has what an id of it would have.
+    port = ports.free()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+        plain.bind(("127.0.0.1", port))
+        refused(port, reusable=True)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        plain.bind(("127.0.0.1", port))
+        refused(port)
+        first = bound(port, reusable=True)
+        fails(used, fd, LISTEN, struct.pack("II", first, 0))
+    command(fd, LISTEN, struct.pack("II", first, 0))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        assert error_of(lambda: plain.bind(("127.0.0.1", port))) == used
+    # Any port is a free one.
+    chosen = [own_port(fd, bound(0, reusable=reusable)) for reusable in (False, True, True)]
+    assert 0 not in chosen and len(set(chosen)) == len(chosen), chosen
 
 
 def check_routes():

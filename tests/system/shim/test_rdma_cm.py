@@ -264,6 +264,11 @@ def test_many_clients_that_come_at_once_are_all_answered():
     device("burst")
 
 
+def test_ports_are_shared_by_agreement_and_listeners_have_them_alone():
+    """[CM-PORT-1] [CM-PORT-2]"""
+    device("ports")
+
+
 def test_an_address_without_a_route_fails_at_once():
     """[CM-DEV-6]"""
     device("routes")
