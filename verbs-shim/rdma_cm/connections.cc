@@ -149,6 +149,7 @@ int Service::reject(const Call& call, const rdma_ucm_reject& in) {
   const size_t limit = id->datagram ? cm::kSidrRepPrivate : cm::kRejPrivate;
   if (data.size != in.private_data_len || data.size > limit) return EINVAL;
   const uint16_t reason = in.reason != 0 ? in.reason : cm::kReasonConsumer;
+  if (reason != cm::kReasonConsumer && reason != cm::kReasonVendorOption) return EINVAL;
   return endpoint_.command(id->connection, [&](cm::Connection* c) { return c->reject(Context::now(), reason, data); })
              ? 0
              : EINVAL;
@@ -159,9 +160,9 @@ int Service::disconnect(const Call& call, const rdma_ucm_disconnect& in) {
   Id* const id = find(in.id, call.channel, &error);
   if (id == nullptr) return error;
   if (id->connection == 0) return EINVAL;
-  if (endpoint_.find(id->connection) == nullptr) return 0;  // it has ended
-  return endpoint_.command(id->connection, [](cm::Connection* c) { return c->disconnect(Context::now()); }) ? 0
-                                                                                                            : EINVAL;
+  // One that is not established, or no more, is left as it is, and that is no error, as in the kernel.
+  endpoint_.command(id->connection, [](cm::Connection* c) { return c->disconnect(Context::now()); });
+  return 0;
 }
 
 int Service::notify(const Call& call, const rdma_ucm_notify& in) {

@@ -276,8 +276,8 @@ int Service::set_option(const Call& call, const rdma_ucm_set_option& in) {
       if (in.optlen != 1 || id->datagram) return EINVAL;
       id->ack_timeout = static_cast<uint8_t>(value);
       return 0;
-    case RDMA_OPTION_ID_TOS:  // the datagrams' class is the device's
-      return 0;
+    case RDMA_OPTION_ID_TOS:  // one byte; the datagrams' class is the device's
+      return in.optlen == 1 ? 0 : EINVAL;
     default:
       return ENOSYS;
   }
@@ -286,7 +286,8 @@ int Service::set_option(const Call& call, const rdma_ucm_set_option& in) {
 // Called on the new channel; `fd` is the old one's.
 int Service::migrate_id(const Call& call, const rdma_ucm_migrate_id& in) {
   struct stat file;
-  Channel* const old = describe(static_cast<int>(in.fd), &file) == 0 ? channel_of(file.st_dev, file.st_ino) : nullptr;
+  if (describe(static_cast<int>(in.fd), &file) != 0) return ENOENT;
+  Channel* const old = channel_of(file.st_dev, file.st_ino);
   if (old == nullptr) return EINVAL;
   int error;
   Id* const id = find(in.id, old, &error);

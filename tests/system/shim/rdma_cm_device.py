@@ -24,10 +24,11 @@ PATH = "/dev/infiniband/rdma_cm"
 CREATE, DESTROY, BIND_IP, RESOLVE_IP, QUERY_ROUTE, GET_EVENT, GET_OPTION, SET_OPTION = 0, 1, 2, 3, 5, 12, 13, 14
 JOIN_IP, LEAVE, JOIN, MULTICAST_JOINED = 16, 17, 22, 12
 LISTEN, QUERY, BIND, RESOLVE_ADDR = 7, 19, 20, 21
-REUSEADDR, AFONLY = 1, 2  # options of ids
+REJECT, DISCONNECT = 9, 10
+TOS, REUSEADDR, AFONLY = 0, 1, 2  # options of ids
 RESOLVE_ROUTE, CONNECT, ACCEPT, NOTIFY, MIGRATE = 4, 6, 8, 15, 18
 CONNECT_REQUEST, CONNECT_RESPONSE, UNREACHABLE, REJECTED, ESTABLISHED = 4, 5, 7, 8, 9
-CONSUMER_DEFINED, SIDR_REJECT = 28, 2  # reasons of events
+CONSUMER_DEFINED, VENDOR_OPTION, SIDR_REJECT = 28, 35, 2  # reasons of events
 COMM_EST, PATH_MIG = 4, 6  # events of queue pairs
 AF_IB, SO_RCVBUFFORCE = 27, 33
 IPOIB, TCP, UDP = 0x2, 0x106, 0x111
@@ -357,6 +358,29 @@ def check_accept():
     assert event_of(connecting, UNREACHABLE, SIDR_REJECT) == (2, client)
 
 
+def rejection(number, reason, private_bytes=0):
+    return struct.pack("IBB2x256x", number, private_bytes, reason)
+
+
+def check_refusals():
+    """Commands that the kernel takes in every state, and values that it does not take."""
+    listening, connecting, server, client = requested()
+    disconnections = [(listening, struct.pack("I", server)), (connecting, struct.pack("I", client))]
+    for fd, number in disconnections:  # not connected yet
+        command(fd, DISCONNECT, number)
+    for wrong in (rejection(server, CONSUMER_DEFINED, 149), rejection(server, 27)):
+        fails(errno.EINVAL, listening, REJECT, wrong)
+    command(listening, REJECT, rejection(server, VENDOR_OPTION))
+    assert event_of(connecting, REJECTED, VENDOR_OPTION) == (2, client)
+    fails(errno.EINVAL, listening, REJECT, rejection(server, 0))
+    for fd, number in disconnections:  # and no more
+        command(fd, DISCONNECT, number)
+    assert not readable(listening) and not readable(connecting)
+    fails(errno.EINVAL, connecting, DISCONNECT, struct.pack("I", create(connecting)))
+    assert error_of(lambda: set_option(connecting, client, TOS, 8)) == errno.EINVAL
+    set_option(connecting, client, TOS, 8, size=1)
+
+
 def check_notify():
     """The first data may arrive before the RTU, or without it: a program that sees that of its queue pair tells the id."""
     listening, connecting, server, _ = requested()
@@ -386,6 +410,8 @@ def check_migration():
     fails(errno.ENOENT, new, MIGRATE, migrate(4711, old), 4)
     with open("/dev/null", "rb") as plain:
         fails(errno.EINVAL, new, MIGRATE, migrate(moving, plain.fileno()), 4)
+        closed = plain.fileno()
+    fails(errno.ENOENT, new, MIGRATE, migrate(moving, closed), 4)
     command(new, MIGRATE, migrate(moving, old), 4)
     assert answer.raw == bytes(4)  # events that it had reported before
     assert event_of(new, 0) == (11, moving) and not readable(new)

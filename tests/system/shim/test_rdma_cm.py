@@ -279,6 +279,11 @@ def test_an_accept_that_fails_refuses_the_client():
     device("accept")
 
 
+def test_commands_are_refused_as_by_the_kernel():
+    """[CM-DEV-3]"""
+    device("refusals")
+
+
 def test_data_before_the_last_message_establishes():
     """[CM-DEV-3]"""
     device("notify")
