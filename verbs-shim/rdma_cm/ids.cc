@@ -215,7 +215,8 @@ int Service::resolve(Id* id, const void* source, size_t source_size, const void*
   if (const int error = find_route(*remote, &id->local)) return error;
   id->remote = *remote;
   if (id->local.port == 0)
-    if (const Socket* const socket = reply_socket(is_ipv4(*remote))) id->local.port = socket->address().port;
+    if (const Socket* const socket = reply_socket(is_ipv4(*remote)))
+      id->local.port = client_ports_.next(socket->address().port);
   id->port = ports_.port_for(id->local);
   if (id->port.device == nullptr) {
     queue(id, kAddrError, -ENODEV);

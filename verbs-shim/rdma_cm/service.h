@@ -13,6 +13,7 @@
 #include "cm/endpoint.h"
 #include "fd.h"
 #include "mutex.h"
+#include "rdma_cm/client_ports.h"
 #include "rdma_cm/handle_table.h"
 #include "rdma_cm/id.h"
 #include "rdma_cm/poller.h"
@@ -139,8 +140,9 @@ class Service {
   std::vector<std::unique_ptr<Channel>> channels_ ABSL_GUARDED_BY(mutex_);
   HandleTable<std::weak_ptr<Socket>> sockets_ ABSL_GUARDED_BY(mutex_);  // of ids, by their numbers
   std::shared_ptr<Socket> reply_[2] ABSL_GUARDED_BY(mutex_);            // IPv6, IPv4
-  uint64_t sleeps_until_ ABSL_GUARDED_BY(mutex_) = 0;                   // the thread; 0: it is awake
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;                          // the process is
+  ClientPorts client_ports_ ABSL_GUARDED_BY(mutex_);
+  uint64_t sleeps_until_ ABSL_GUARDED_BY(mutex_) = 0;  // the thread; 0: it is awake
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;         // the process is
 };
 
 }  // namespace mrc::shim::rdma_cm

@@ -238,6 +238,12 @@ def check_ports():
     # Any port is a free one.
     chosen = [own_port(fd, bound(0, reusable=reusable)) for reusable in (False, True, True)]
     assert 0 not in chosen and len(set(chosen)) == len(chosen), chosen
+    # Clients that are not bound have one each.
+    clients = [create(fd), create(fd)]
+    for number in clients:
+        resolve(fd, number)
+        event_of(fd, 0)
+    assert own_port(fd, clients[0]) != own_port(fd, clients[1]) != 0
 
 
 def check_routes():

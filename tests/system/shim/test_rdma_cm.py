@@ -265,7 +265,7 @@ def test_many_clients_that_come_at_once_are_all_answered():
 
 
 def test_ports_are_shared_by_agreement_and_listeners_have_them_alone():
-    """[CM-PORT-1] [CM-PORT-2]"""
+    """[CM-PORT-1] [CM-PORT-2] [CM-PORT-3]"""
     device("ports")
 
 
