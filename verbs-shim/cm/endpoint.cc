@@ -147,6 +147,7 @@ void Endpoint::answer(const Arrival& arrival, Type type, const Message& to, uint
   m.source = type == Type::kCookie ? 0 : to.destination;
   m.destination = to.source;
   m.cookie = cookie;
+  if (type == Type::kRej) m.reason = kReasonTimeout;
   send({arrival.socket, arrival.to, arrival.from}, m);
 }
 
@@ -161,6 +162,8 @@ void Endpoint::on_unknown(uint64_t now, const Arrival& arrival, const Message& m
     case Type::kSidrReq:
       if (cookies_.check(now, arrival.from, m.source, m.cookie)) return on_req(now, arrival, m);
       break;
+    case Type::kRep:  // its client gave up, and the server has not received the REJ
+      return answer(arrival, Type::kRej, m, 0);
     case Type::kDreq:
     case Type::kPing:
       return answer(arrival, Type::kDrep, m, 0);

@@ -33,6 +33,7 @@ enum class Type : uint8_t {
 inline constexpr uint16_t kReasonTimeout = 4;
 inline constexpr uint16_t kReasonInvalidService = 8;
 inline constexpr uint16_t kReasonConsumer = 28;
+inline constexpr uint16_t kReasonVendorOption = 35;  // it does not support it
 
 // Statuses of a SidrRep, as InfiniBand numbers them; not 0 is the status of RDMA_CM_EVENT_UNREACHABLE.
 inline constexpr uint8_t kSidrSuccess = 0;

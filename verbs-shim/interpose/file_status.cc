@@ -63,9 +63,11 @@ void show_channel(Stat* out) {
   const auto* const service = mrc::shim::rdma_cm::Service::current();
   if (service == nullptr || !service->is_channel(out->st_dev, out->st_ino)) return;
   out->st_mode = S_IFCHR | 0666;
+  const int errno_before = errno;  // a device that is missing is no error of this call
   struct stat device;
   if (MRC_NEXT(stat, int (*)(const char*, struct stat*))("/dev/infiniband/rdma_cm", &device) == 0)
     out->st_rdev = device.st_rdev;  // the kernel's, where it has one: librdmacm compares the numbers
+  errno = errno_before;
 }
 
 // A path relative to a folder, as the *at functions take it.

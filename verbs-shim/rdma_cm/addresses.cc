@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "cm/ip_bytes.h"
 #include "fd.h"
@@ -65,23 +66,27 @@ cm::Address loopback(bool ipv4) {
   return a;
 }
 
-std::optional<cm::Address> source_for(const cm::Address& remote) {
-  sockaddr_storage address;
-  const socklen_t size = to_sockaddr(remote, false, &address);
-  const Fd fd(socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!fd) return std::nullopt;
-  if (is_ipv4(remote))
-    reinterpret_cast<sockaddr_in*>(&address)->sin_port = htons(9);  // any but 0
-  else
-    reinterpret_cast<sockaddr_in6*>(&address)->sin6_port = htons(9);
-  sockaddr_storage own{};
-  socklen_t own_size = sizeof own;
-  const bool routed = connect(fd.get(), reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &own_size) == 0;
-  if (!routed) return std::nullopt;
-  auto found = from_sockaddr(&own, own_size);
-  if (found) found->port = 0;
-  return found;
+int find_route(const cm::Address& remote, cm::Address* source) {
+  const bool chosen = !is_any(*source);
+  if (chosen && is_ipv4(*source) != is_ipv4(remote)) return EINVAL;
+  cm::Address from = *source, to = remote;
+  from.port = 0;
+  to.port = 9;  // any but 0
+  sockaddr_storage own, peer;
+  socklen_t own_size = to_sockaddr(from, false, &own);
+  const socklen_t peer_size = to_sockaddr(to, false, &peer);
+  const Fd fd(socket(peer.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd) return errno;
+  if (chosen && bind(fd.get(), reinterpret_cast<sockaddr*>(&own), own_size) != 0) return errno;
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&peer), peer_size) != 0) return errno;
+  if (chosen) return 0;
+  own_size = sizeof own;
+  if (getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &own_size) != 0) return errno;
+  const auto found = from_sockaddr(&own, own_size);
+  if (!found) return EAFNOSUPPORT;
+  source->ip = found->ip;
+  source->scope = found->scope;
+  return 0;
 }
 
 }  // namespace mrc::shim::rdma_cm

@@ -17,7 +17,8 @@ socklen_t to_sockaddr(const cm::Address& address, bool as_ipv6, sockaddr_storage
 bool is_ipv4(const cm::Address& address);
 bool is_any(const cm::Address& address);  // without regard to the port
 cm::Address loopback(bool ipv4);
-// The address from which the kernel would send there; empty: no route.
-std::optional<cm::Address> source_for(const cm::Address& remote);
+// Finds the route there: from `source`, or from the address that takes its place if that is unspecified. 0, or the
+// errno of the kernel, such as ENETUNREACH. Ports are left alone.
+int find_route(const cm::Address& remote, cm::Address* source);
 
 }  // namespace mrc::shim::rdma_cm

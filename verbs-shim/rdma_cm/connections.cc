@@ -39,7 +39,7 @@ int Service::listen(const Call& call, const rdma_ucm_listen& in) {
     if ((error = bind(id, any)) != 0) return error;
   }
   if (id->state != Id::State::kBound) return EINVAL;
-  if (id->socket == nullptr) return EADDRINUSE;
+  if ((error = claim_port(id)) != 0) return error;
   const uint32_t backlog = in.backlog == 0 || in.backlog > kMaxBacklog ? kMaxBacklog : in.backlog;
   endpoint_.listen(id->socket->number(), id->handle, id->datagram ? cm::Type::kSidrReq : cm::Type::kReq, id->port_space,
                    backlog);
@@ -106,15 +106,8 @@ int Service::answer_datagram(Id* id, const rdma_ucm_accept& in) {
   return 0;
 }
 
-// With parameters: a server's answer to a connect request. Without: a client's queue pair is ready.
-int Service::accept(const Call& call, const rdma_ucm_accept& in) {
-  int error;
-  Id* const id = find(in.id, call.channel, &error);
-  if (id == nullptr) return error;
-  if (id->datagram) return answer_datagram(id, in);
-  const uint64_t now = Context::now();
-  if (in.conn_param.valid == 0)
-    return endpoint_.command(id->connection, [&](cm::Connection* c) { return c->confirm(now); }) ? 0 : EINVAL;
+// A server's answer to a connect request.
+int Service::answer_request(Id* id, const rdma_ucm_accept& in) {
   const cm::PrivateData data = private_of(in.conn_param);
   const cm::Connection* const connection = endpoint_.find(id->connection);
   if (connection == nullptr || connection->state() != cm::State::kReqReceived ||
@@ -126,8 +119,26 @@ int Service::accept(const Call& call, const rdma_ucm_accept& in) {
   id->responder_resources = own.responder_resources;
   id->initiator_depth = own.initiator_depth;
   id->uid = in.uid;
-  endpoint_.command(id->connection, [&](cm::Connection* c) { return c->accept(now, own, data); });
+  endpoint_.command(id->connection, [&](cm::Connection* c) { return c->accept(Context::now(), own, data); });
   return 0;
+}
+
+// A client's queue pair is ready.
+int Service::confirm(Id* id) {
+  return endpoint_.command(id->connection, [](cm::Connection* c) { return c->confirm(Context::now()); }) ? 0 : EINVAL;
+}
+
+// Where it fails the connection is refused, as by the kernel: its peer would wait for a decision that has been made.
+// [CM-DEV-5]
+int Service::accept(const Call& call, const rdma_ucm_accept& in) {
+  int error;
+  Id* const id = find(in.id, call.channel, &error);
+  if (id == nullptr) return error;
+  error = id->datagram ? answer_datagram(id, in) : in.conn_param.valid != 0 ? answer_request(id, in) : confirm(id);
+  if (error != 0)
+    endpoint_.command(id->connection,
+                      [](cm::Connection* c) { return c->reject(Context::now(), cm::kReasonConsumer, {}); });
+  return error;
 }
 
 int Service::reject(const Call& call, const rdma_ucm_reject& in) {
@@ -138,6 +149,7 @@ int Service::reject(const Call& call, const rdma_ucm_reject& in) {
   const size_t limit = id->datagram ? cm::kSidrRepPrivate : cm::kRejPrivate;
   if (data.size != in.private_data_len || data.size > limit) return EINVAL;
   const uint16_t reason = in.reason != 0 ? in.reason : cm::kReasonConsumer;
+  if (reason != cm::kReasonConsumer && reason != cm::kReasonVendorOption) return EINVAL;
   return endpoint_.command(id->connection, [&](cm::Connection* c) { return c->reject(Context::now(), reason, data); })
              ? 0
              : EINVAL;
@@ -148,9 +160,9 @@ int Service::disconnect(const Call& call, const rdma_ucm_disconnect& in) {
   Id* const id = find(in.id, call.channel, &error);
   if (id == nullptr) return error;
   if (id->connection == 0) return EINVAL;
-  if (endpoint_.find(id->connection) == nullptr) return 0;  // it has ended
-  return endpoint_.command(id->connection, [](cm::Connection* c) { return c->disconnect(Context::now()); }) ? 0
-                                                                                                            : EINVAL;
+  // One that is not established, or no more, is left as it is, and that is no error, as in the kernel.
+  endpoint_.command(id->connection, [](cm::Connection* c) { return c->disconnect(Context::now()); });
+  return 0;
 }
 
 int Service::notify(const Call& call, const rdma_ucm_notify& in) {

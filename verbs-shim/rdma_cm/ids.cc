@@ -8,6 +8,7 @@
 
 #include "objects/context.h"
 #include "rdma_cm/addresses.h"
+#include "rdma_cm/bindings.h"
 #include "rdma_cm/service.h"
 #include "rdma_cm/user_memory.h"
 
@@ -57,10 +58,7 @@ void Service::destroy(Id* id) {
     it = events.erase(it);
     ++id->channel->stale;
   }
-  if (id->socket.use_count() == 1) {  // no other id has it
-    poller_.remove(id->socket->fd());
-    sockets_.erase(id->socket->number());
-  }
+  release_socket(id);
   ids_.erase(handle);
   for (const uint32_t child : children)
     if (const auto it = ids_.find(child); it != ids_.end()) destroy(it->second.get());
@@ -94,50 +92,91 @@ Socket* Service::reply_socket(bool ipv4) {
   if (socket != nullptr) return socket.get();
   cm::Address any = loopback(ipv4);
   std::fill(any.ip.begin() + 12, any.ip.end(), uint8_t{0});
-  socket = Socket::bind(any, true, cm::kReplySocket);
+  socket = Socket::bind(any, {.ipv6_only = true}, cm::kReplySocket);
   if (socket != nullptr && !watch(*socket, kReply, ipv4 ? 1 : 0)) socket.reset();
   return socket.get();
 }
 
-// Another id of this process has the port, in the same port space.
-bool Service::is_taken(const Id& wanted) const {
+// Another id of this process has the port. [CM-PORT-1]
+bool Service::is_taken(const Id& wanted, bool reusable) const {
+  const Binding asked = {wanted.port_space, wanted.local, wanted.ipv6_only, reusable};
   return std::any_of(ids_.begin(), ids_.end(), [&](const auto& entry) {
     const Id& id = *entry.second;
-    return &id != &wanted && id.bound && id.port_space == wanted.port_space && id.local.port == wanted.local.port &&
-           (is_any(id.local) || is_any(wanted.local) || id.local.ip == wanted.local.ip);
+    return &id != &wanted && id.bound && conflicts(asked, {id.port_space, id.local, id.ipv6_only, id.reuse_address});
   });
+}
+
+// A socket of its own; a port of 0 becomes that of the socket.
+int Service::open_socket(Id* id) {
+  const uint32_t number = sockets_.new_handle();
+  auto opened = Socket::bind(id->local, {id->ipv6_only, id->reuse_address}, number);
+  if (opened == nullptr || !watch(*opened, kSocket, number)) return errno;
+  id->local.port = opened->address().port;
+  id->socket = std::move(opened);
+  sockets_.emplace(number, id->socket);
+  return 0;
+}
+
+void Service::release_socket(Id* id) {
+  if (id->socket.use_count() == 1) {  // no other id has it
+    poller_.remove(id->socket->fd());
+    sockets_.erase(id->socket->number());
+  }
+  id->socket.reset();
 }
 
 // Port spaces have ports of their own, but one socket, which ids of one process share. An id for datagrams is bound
 // without one where something else has the number: a datagram rsocket gives its id that of its own UDP socket, and
 // never listens. [CM-DEV-4]
 int Service::bind_socket(Id* id) {
-  const bool taken = id->local.port != 0 && !id->reuse_address && is_taken(*id);
-  if (id->local.port != 0 && !taken) {
+  if (id->local.port != 0) {
+    if (is_taken(*id, id->reuse_address)) return EADDRINUSE;
     for (const auto& [other, entry] : sockets_) {
       auto open = entry.lock();
       if (open == nullptr || !(open->address() == id->local)) continue;
+      if (!id->reuse_address) open->set_reusable(false);
       id->socket = std::move(open);
       return 0;
     }
   }
-  const uint32_t number = sockets_.new_handle();
-  id->socket = Socket::bind(id->local, id->ipv6_only, number);
-  if (id->socket == nullptr) return errno == EADDRINUSE && id->datagram && !taken ? 0 : errno;
-  id->local.port = id->socket->address().port;
-  if (!watch(*id->socket, kSocket, number)) {
-    const int error = errno;
-    id->socket.reset();
-    return error;
+  const int error = open_socket(id);
+  return error == EADDRINUSE && id->datagram ? 0 : error;
+}
+
+// A listener has its port alone from now on. A socket that could be shared with other processes is bound again, so that
+// one which shares it is found. [CM-PORT-2]
+int Service::claim_port(Id* id) {
+  if (id->socket == nullptr) return EADDRINUSE;
+  if (!id->reuse_address) return 0;
+  if (is_taken(*id, false)) return EADDRINUSE;
+  id->reuse_address = false;
+  if (id->socket.use_count() > 1) {  // with an id of another port space
+    id->socket->set_reusable(false);
+    return 0;
   }
-  sockets_.emplace(number, id->socket);
+  release_socket(id);
+  const int error = open_socket(id);
+  if (error == 0) return 0;
+  id->reuse_address = true;
+  open_socket(id);  // where that fails, too, the id has lost its port
+  return error;
+}
+
+// Allowed as long as the id does not listen, and forbidden only before it is bound, as by the kernel. [CM-PORT-2]
+int Service::set_reuse_address(Id* id, bool allowed) {
+  if (allowed ? id->state == Id::State::kListening : id->state != Id::State::kIdle) return EINVAL;
+  id->reuse_address = allowed;
+  if (id->socket.use_count() == 1) id->socket->set_reusable(allowed);
   return 0;
 }
 
 int Service::bind(Id* id, const cm::Address& address) {
   if (id->state != Id::State::kIdle) return EINVAL;
   id->local = address;
-  if (const int error = bind_socket(id)) return error;
+  if (const int error = bind_socket(id)) {
+    id->local = {};
+    return error;
+  }
   id->bound = true;
   if (!is_any(address)) id->port = ports_.port_for(address);
   id->state = Id::State::kBound;
@@ -173,19 +212,11 @@ int Service::resolve(Id* id, const void* source, size_t source_size, const void*
     remote = loopback(is_ipv4(*remote));
     remote->port = port;
   }
+  if (const int error = find_route(*remote, &id->local)) return error;
   id->remote = *remote;
-  if (id->state != Id::State::kBound || is_any(id->local)) {
-    const auto routed = source_for(*remote);
-    if (!routed) {
-      queue(id, kAddrError, -ENETUNREACH);
-      return 0;
-    }
-    const uint16_t port = id->local.port;
-    id->local = *routed;
-    id->local.port = port;
-  }
   if (id->local.port == 0)
-    if (const Socket* const socket = reply_socket(is_ipv4(*remote))) id->local.port = socket->address().port;
+    if (const Socket* const socket = reply_socket(is_ipv4(*remote)))
+      id->local.port = client_ports_.next(socket->address().port);
   id->port = ports_.port_for(id->local);
   if (id->port.device == nullptr) {
     queue(id, kAddrError, -ENODEV);
@@ -235,21 +266,19 @@ int Service::set_option(const Call& call, const rdma_ucm_set_option& in) {
     return 0;
   }
   if (in.level != RDMA_OPTION_ID) return ENOSYS;
-  const bool flag = in.optname == RDMA_OPTION_ID_REUSEADDR || in.optname == RDMA_OPTION_ID_AFONLY;
-  if (flag && (in.optlen != sizeof value || id->state != Id::State::kIdle)) return EINVAL;
   switch (in.optname) {
     case RDMA_OPTION_ID_REUSEADDR:
-      id->reuse_address = value != 0;
-      return 0;
+      return in.optlen == sizeof value ? set_reuse_address(id, value != 0) : EINVAL;
     case RDMA_OPTION_ID_AFONLY:
+      if (in.optlen != sizeof value || id->state != Id::State::kIdle) return EINVAL;
       id->ipv6_only = value != 0;
       return 0;
     case RDMA_OPTION_ID_ACK_TIMEOUT:  // one byte
       if (in.optlen != 1 || id->datagram) return EINVAL;
       id->ack_timeout = static_cast<uint8_t>(value);
       return 0;
-    case RDMA_OPTION_ID_TOS:  // the datagrams' class is the device's
-      return 0;
+    case RDMA_OPTION_ID_TOS:  // one byte; the datagrams' class is the device's
+      return in.optlen == 1 ? 0 : EINVAL;
     default:
       return ENOSYS;
   }
@@ -258,7 +287,8 @@ int Service::set_option(const Call& call, const rdma_ucm_set_option& in) {
 // Called on the new channel; `fd` is the old one's.
 int Service::migrate_id(const Call& call, const rdma_ucm_migrate_id& in) {
   struct stat file;
-  Channel* const old = describe(static_cast<int>(in.fd), &file) == 0 ? channel_of(file.st_dev, file.st_ino) : nullptr;
+  if (describe(static_cast<int>(in.fd), &file) != 0) return ENOENT;
+  Channel* const old = channel_of(file.st_dev, file.st_ino);
   if (old == nullptr) return EINVAL;
   int error;
   Id* const id = find(in.id, old, &error);

@@ -13,6 +13,7 @@
 #include "cm/endpoint.h"
 #include "fd.h"
 #include "mutex.h"
+#include "rdma_cm/client_ports.h"
 #include "rdma_cm/handle_table.h"
 #include "rdma_cm/id.h"
 #include "rdma_cm/poller.h"
@@ -68,8 +69,12 @@ class Service {
   // False: errno.
   bool watch(const Socket& socket, Watched what, uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Socket* reply_socket(bool ipv4) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool is_taken(const Id& wanted) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool is_taken(const Id& wanted, bool reusable) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int open_socket(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void release_socket(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int bind_socket(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int claim_port(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int set_reuse_address(Id* id, bool allowed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Ids.
   Id* add_id(Channel* channel) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -87,6 +92,8 @@ class Service {
   int join(const Call& call, uint32_t id, uint64_t uid, const cm::Address& group, uint64_t response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int answer_datagram(Id* id, const rdma_ucm_accept& in) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int answer_request(Id* id, const rdma_ucm_accept& in) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int confirm(Id* id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   cm::Parameters parameters_of(const Id& id, const rdma_ucm_conn_param& param) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void fill_attributes(const Id& id, uint32_t state, struct ib_uverbs_qp_attr* out)
@@ -134,8 +141,9 @@ class Service {
   std::vector<std::unique_ptr<Channel>> channels_ ABSL_GUARDED_BY(mutex_);
   HandleTable<std::weak_ptr<Socket>> sockets_ ABSL_GUARDED_BY(mutex_);  // of ids, by their numbers
   std::shared_ptr<Socket> reply_[2] ABSL_GUARDED_BY(mutex_);            // IPv6, IPv4
-  uint64_t sleeps_until_ ABSL_GUARDED_BY(mutex_) = 0;                   // the thread; 0: it is awake
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;                          // the process is
+  ClientPorts client_ports_ ABSL_GUARDED_BY(mutex_);
+  uint64_t sleeps_until_ ABSL_GUARDED_BY(mutex_) = 0;  // the thread; 0: it is awake
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;         // the process is
 };
 
 }  // namespace mrc::shim::rdma_cm

@@ -87,13 +87,14 @@ void put_source(msghdr* message, Control* control, const cm::Address& local) {
 
 }  // namespace
 
-std::shared_ptr<Socket> Socket::bind(const cm::Address& wanted, bool ipv6_only, uint32_t number) {
+std::shared_ptr<Socket> Socket::bind(const cm::Address& wanted, const Options& options, uint32_t number) {
   const bool ipv6 = !is_ipv4(wanted);
   Fd opened(socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!opened) return nullptr;
   std::shared_ptr<Socket> made(new Socket(std::move(opened), ipv6, number));
   const int fd = made->fd();
-  prepare(fd, ipv6, ipv6_only);
+  prepare(fd, ipv6, options.ipv6_only);
+  if (wanted.port != 0) made->set_reusable(options.reusable);  // a free port is one that no other socket has
   sockaddr_storage address;
   socklen_t size = to_sockaddr(wanted, ipv6, &address);
   if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0) {
@@ -105,7 +106,13 @@ std::shared_ptr<Socket> Socket::bind(const cm::Address& wanted, bool ipv6_only, 
   size = sizeof address;
   getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
   made->address_ = from_sockaddr(&address, size).value_or(wanted);
+  made->set_reusable(options.reusable);
   return made;
+}
+
+void Socket::set_reusable(bool reusable) {
+  const int value = reusable ? 1 : 0;
+  setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &value, sizeof value);
 }
 
 void Socket::send(const cm::Path& path, const std::vector<uint8_t>& bytes) {

@@ -23,8 +23,13 @@ class Socket {
     size_t sizes[kSize];
   };
 
+  struct Options {
+    bool ipv6_only = false;
+    bool reusable = false;  // beside other reusable sockets of that port
+  };
+
   // Bound to the address; the port 0 is replaced by a free one. Null and errno.
-  static std::shared_ptr<Socket> bind(const cm::Address& address, bool ipv6_only, uint32_t number);
+  static std::shared_ptr<Socket> bind(const cm::Address& address, const Options& options, uint32_t number);
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
@@ -32,6 +37,7 @@ class Socket {
   void close() { fd_ = Fd(); }                 // in a child of fork, which has a copy
   uint32_t number() const { return number_; }  // as the endpoint has it
   const cm::Address& address() const { return address_; }
+  void set_reusable(bool reusable);
   void send(const cm::Path& path, const std::vector<uint8_t>& bytes);
   // Their number. Fewer than a burst holds: nothing is left.
   int receive(Burst* burst);

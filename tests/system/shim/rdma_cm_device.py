@@ -23,9 +23,12 @@ from wait import until
 PATH = "/dev/infiniband/rdma_cm"
 CREATE, DESTROY, BIND_IP, RESOLVE_IP, QUERY_ROUTE, GET_EVENT, GET_OPTION, SET_OPTION = 0, 1, 2, 3, 5, 12, 13, 14
 JOIN_IP, LEAVE, JOIN, MULTICAST_JOINED = 16, 17, 22, 12
-LISTEN, BIND, RESOLVE_ADDR = 7, 20, 21
+LISTEN, QUERY, BIND, RESOLVE_ADDR = 7, 19, 20, 21
+REJECT, DISCONNECT = 9, 10
+TOS, REUSEADDR, AFONLY = 0, 1, 2  # options of ids
 RESOLVE_ROUTE, CONNECT, ACCEPT, NOTIFY, MIGRATE = 4, 6, 8, 15, 18
-CONNECT_REQUEST, CONNECT_RESPONSE, ESTABLISHED = 4, 5, 9
+CONNECT_REQUEST, CONNECT_RESPONSE, UNREACHABLE, REJECTED, ESTABLISHED = 4, 5, 7, 8, 9
+CONSUMER_DEFINED, VENDOR_OPTION, SIDR_REJECT = 28, 35, 2  # reasons of events
 COMM_EST, PATH_MIG = 4, 6  # events of queue pairs
 AF_IB, SO_RCVBUFFORCE = 27, 33
 IPOIB, TCP, UDP = 0x2, 0x106, 0x111
@@ -36,12 +39,16 @@ def command(fd, number, body, out=0):
 
 
 def fails(error, *arguments):
+    found = error_of(lambda: command(*arguments))
+    assert found == error, (found, arguments)
+
+
+def error_of(call):
     try:
-        command(*arguments)
+        call()
     except OSError as failure:
-        assert failure.errno == error, failure
-        return
-    raise AssertionError("no error")
+        return failure.errno
+    return 0
 
 
 def create(fd, uid=7, space=TCP):
@@ -50,16 +57,22 @@ def create(fd, uid=7, space=TCP):
     return struct.unpack("I", answer.raw)[0]
 
 
-def ip(port):
-    return struct.pack("=H", socket.AF_INET) + struct.pack("!H", port) + socket.inet_aton("127.0.0.1") + bytes(20)
+def ip(port, address="127.0.0.1"):
+    if ":" in address:
+        return struct.pack("=H", socket.AF_INET6) + struct.pack("!HI", port, 0) + socket.inet_pton(socket.AF_INET6, address) + bytes(4)
+    return struct.pack("=H", socket.AF_INET) + struct.pack("!H", port) + socket.inet_aton(address) + bytes(20)
 
 
-def bind(fd, number, port):
-    command(fd, BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", number))
+def bind(fd, number, port, address="127.0.0.1"):
+    command(fd, BIND_IP, struct.pack("Q", 0) + ip(port, address) + struct.pack("I", number))
 
 
 def resolve(fd, number, port=9999):
-    command(fd, RESOLVE_IP, bytes(28) + ip(port) + struct.pack("II", number, 1000))
+    command(fd, RESOLVE_IP, resolution(number, ip(port)))
+
+
+def resolution(number, peer, source=bytes(28)):
+    return source + peer + struct.pack("II", number, 1000)
 
 
 def get_event(fd):
@@ -145,6 +158,129 @@ def destroy(fd, number):
     return struct.unpack("I", answer.raw)[0]
 
 
+def set_option(fd, number, name, value, size=4):
+    value = ctypes.c_uint64(value)
+    command(fd, SET_OPTION, struct.pack("QIIII", ctypes.addressof(value), number, 0, name, size))
+
+
+def own_port(fd, number):
+    answer = ctypes.create_string_buffer(288)
+    command(fd, QUERY, struct.pack("QII", ctypes.addressof(answer), number, 0), 288)
+    return struct.unpack_from("!H", answer.raw, 18)[0]
+
+
+def check_ports():
+    """Which ids have a port beside others."""
+    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    used = errno.EADDRINUSE
+
+    def new_id(reusable=False, only=False):
+        number = create(fd)
+        if reusable:
+            set_option(fd, number, REUSEADDR, 1)
+        if only:
+            set_option(fd, number, AFONLY, 1)
+        return number
+
+    def bound(port, address="127.0.0.1", **options):
+        number = new_id(**options)
+        bind(fd, number, port, address)
+        return number
+
+    def refused(port, address="127.0.0.1", **options):
+        fails(used, fd, BIND_IP, struct.pack("Q", 0) + ip(port, address) + struct.pack("I", new_id(**options)))
+
+    # Beside each other by agreement of both, as long as neither listens.
+    port = ports.free()
+    first, second = bound(port, reusable=True), bound(port, reusable=True)
+    bound(port, "0.0.0.0", reusable=True)
+    refused(port)
+    refused(port, "0.0.0.0")
+    for number in (first, second):
+        fails(used, fd, LISTEN, struct.pack("II", number, 0))
+    port = ports.free()
+    first, second = bound(port, reusable=True), bound(port, reusable=True)
+    destroy(fd, second)
+    command(fd, LISTEN, struct.pack("II", first, 0))
+    refused(port, reusable=True)
+    refused(port, "0.0.0.0", reusable=True)
+    fails(errno.EINVAL, fd, LISTEN, struct.pack("II", first, 0))
+    # The option.
+    for value in (0, 1):
+        assert error_of(lambda: set_option(fd, first, REUSEADDR, value)) == errno.EINVAL
+    port = ports.free()
+    first = bound(port)
+    refused(port, reusable=True)
+    set_option(fd, first, REUSEADDR, 1)
+    bound(port, reusable=True)
+    # Other versions of IP, and unspecified addresses.
+    port = ports.free()
+    bound(port, "0.0.0.0")
+    refused(port)
+    refused(port, "::")
+    bound(port, "::", only=True)
+    refused(port, "::1")
+    # Another process's: a plain socket has what an id of it would have.
+    port = ports.free()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+        plain.bind(("127.0.0.1", port))
+        refused(port, reusable=True)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        plain.bind(("127.0.0.1", port))
+        refused(port)
+        first = bound(port, reusable=True)
+        fails(used, fd, LISTEN, struct.pack("II", first, 0))
+    command(fd, LISTEN, struct.pack("II", first, 0))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        assert error_of(lambda: plain.bind(("127.0.0.1", port))) == used
+    # Any port is a free one.
+    chosen = [own_port(fd, bound(0, reusable=reusable)) for reusable in (False, True, True)]
+    assert 0 not in chosen and len(set(chosen)) == len(chosen), chosen
+    # Clients that are not bound have one each.
+    clients = [create(fd), create(fd)]
+    for number in clients:
+        resolve(fd, number)
+        event_of(fd, 0)
+    assert own_port(fd, clients[0]) != own_port(fd, clients[1]) != 0
+
+
+def check_routes():
+    """An address without a route is the error of the command itself. The routes are those of the kernel's own sockets: in a world of
+    its own the test has none but those of loopback."""
+    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    for peer, source in (("127.0.0.1", ""), ("192.0.2.1", ""), ("2001:db8::1", ""), ("127.0.0.2", "127.0.0.1"),
+                         ("192.0.2.1", "127.0.0.1"), ("2001:db8::1", "::1")):
+        with socket.socket(socket.AF_INET6 if ":" in peer else socket.AF_INET, socket.SOCK_DGRAM) as plain:
+            if source:
+                plain.bind((source, 0))
+            error = plain.connect_ex((peer, 9))
+        number, before = create(fd, uid=8), create(fd, uid=9)
+        wanted = resolution(number, ip(9999, peer), ip(0, source) if source else bytes(28))
+        bound = resolution(before, ip(9999, peer))
+        if source:
+            bind(fd, before, 0, source)
+        if error == 0:
+            command(fd, RESOLVE_IP, wanted)
+            assert event_of(fd, 0) == (8, number)
+            command(fd, RESOLVE_IP, bound)
+            assert event_of(fd, 0) == (9, before)
+        else:
+            fails(error, fd, RESOLVE_IP, wanted)
+            fails(error, fd, RESOLVE_IP, bound)
+        assert not readable(fd), (peer, source)
+    # An id whose command has failed resolves another address.
+    number = create(fd)
+    fails(errno.EADDRNOTAVAIL, fd, BIND_IP, struct.pack("Q", 0) + ip(0, "192.0.2.77") + struct.pack("I", number))
+    resolve(fd, number)
+    assert get_event(fd)[1] == number
+    # A source of the other version of IP.
+    number = create(fd)
+    bind(fd, number, 0)
+    fails(errno.EINVAL, fd, RESOLVE_IP, resolution(number, ip(9999, "::1")))
+
+
 def check_multicast():
     fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
     number, other = create(fd, uid=5, space=UDP), create(fd, space=TCP)
@@ -178,24 +314,28 @@ def check_multicast():
     assert destroy(fd, number) == 1
 
 
-def event_of(fd, kind):
-    """uid and id of the next event, which must be of that kind."""
+def event_of(fd, kind, status=0):
+    """uid and id of the next event, which must be of that kind and status."""
     until(lambda: readable(fd), f"no event {kind}")
-    uid, number, found, status = get_event(fd)
-    assert (found, status) == (kind, 0), (found, status)
+    uid, number, *found = get_event(fd)
+    assert found == [kind, status], found
     return uid, number
 
 
-def parameters():
-    """Of a connection of queue pair 17, without private data."""
-    return struct.pack("II256x8B", 17, 0, 0, 0, 1, 1, 0, 7, 7, 1)
+def parameters(private_bytes=0):
+    """Of a connection of queue pair 17, with so much private data, all zeros."""
+    return struct.pack("II256x8B", 17, 0, private_bytes, 0, 1, 1, 0, 7, 7, 1)
 
 
-def check_notify():
-    """The first data may arrive before the RTU, or without it: a program that sees that of its queue pair tells the id."""
+def acceptance(server, private_bytes=0):
+    return struct.pack("Q", 3) + parameters(private_bytes) + struct.pack("II", server, 0) + bytes(8)
+
+
+def requested(space=TCP):
+    """A connection that waits for its server: the channels of server and client, and their ids."""
     listening, connecting = os.open(PATH, os.O_RDWR | os.O_NONBLOCK), os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
     port = ports.free()
-    listener, client = create(listening, uid=1), create(connecting, uid=2)
+    listener, client = create(listening, uid=1, space=space), create(connecting, uid=2, space=space)
     bind(listening, listener, port)
     command(listening, LISTEN, struct.pack("II", listener, 8))
     resolve(connecting, client, port)
@@ -205,7 +345,52 @@ def check_notify():
     command(connecting, CONNECT, parameters() + struct.pack("II", client, 0) + bytes(8))
     uid, server = event_of(listening, CONNECT_REQUEST)
     assert uid == 1 and server not in (listener, client), (uid, server)
-    command(listening, ACCEPT, struct.pack("Q", 3) + parameters() + struct.pack("II", server, 0) + bytes(8))
+    return listening, connecting, server, client
+
+
+def check_accept():
+    """One that fails refuses the connection: its client does not wait for another decision."""
+    listening, connecting, server, client = requested()
+    fails(errno.EINVAL, listening, ACCEPT, acceptance(server, 255))
+    assert event_of(connecting, REJECTED, CONSUMER_DEFINED) == (2, client)
+    fails(errno.EINVAL, listening, ACCEPT, acceptance(server))
+    listening, connecting, server, client = requested()
+    command(listening, ACCEPT, acceptance(server))
+    fails(errno.EINVAL, listening, ACCEPT, acceptance(server))
+    event_of(connecting, CONNECT_RESPONSE)
+    assert event_of(connecting, REJECTED, CONSUMER_DEFINED) == (2, client)
+    listening, connecting, server, client = requested(UDP)
+    fails(errno.EINVAL, listening, ACCEPT, acceptance(server, 137))
+    assert event_of(connecting, UNREACHABLE, SIDR_REJECT) == (2, client)
+
+
+def rejection(number, reason, private_bytes=0):
+    return struct.pack("IBB2x256x", number, private_bytes, reason)
+
+
+def check_refusals():
+    """Commands that the kernel takes in every state, and values that it does not take."""
+    listening, connecting, server, client = requested()
+    disconnections = [(listening, struct.pack("I", server)), (connecting, struct.pack("I", client))]
+    for fd, number in disconnections:  # not connected yet
+        command(fd, DISCONNECT, number)
+    for wrong in (rejection(server, CONSUMER_DEFINED, 149), rejection(server, 27)):
+        fails(errno.EINVAL, listening, REJECT, wrong)
+    command(listening, REJECT, rejection(server, VENDOR_OPTION))
+    assert event_of(connecting, REJECTED, VENDOR_OPTION) == (2, client)
+    fails(errno.EINVAL, listening, REJECT, rejection(server, 0))
+    for fd, number in disconnections:  # and no more
+        command(fd, DISCONNECT, number)
+    assert not readable(listening) and not readable(connecting)
+    fails(errno.EINVAL, connecting, DISCONNECT, struct.pack("I", create(connecting)))
+    assert error_of(lambda: set_option(connecting, client, TOS, 8)) == errno.EINVAL
+    set_option(connecting, client, TOS, 8, size=1)
+
+
+def check_notify():
+    """The first data may arrive before the RTU, or without it: a program that sees that of its queue pair tells the id."""
+    listening, connecting, server, _ = requested()
+    command(listening, ACCEPT, acceptance(server))
     event_of(connecting, CONNECT_RESPONSE)  # its client does not go on, so that there is no RTU
     fails(errno.ENOENT, listening, NOTIFY, struct.pack("II", 4711, COMM_EST))
     fails(errno.EINVAL, connecting, NOTIFY, struct.pack("II", server, COMM_EST))  # of another channel
@@ -231,6 +416,8 @@ def check_migration():
     fails(errno.ENOENT, new, MIGRATE, migrate(4711, old), 4)
     with open("/dev/null", "rb") as plain:
         fails(errno.EINVAL, new, MIGRATE, migrate(moving, plain.fileno()), 4)
+        closed = plain.fileno()
+    fails(errno.ENOENT, new, MIGRATE, migrate(moving, closed), 4)
     command(new, MIGRATE, migrate(moving, old), 4)
     assert answer.raw == bytes(4)  # events that it had reported before
     assert event_of(new, 0) == (11, moving) and not readable(new)
@@ -278,6 +465,40 @@ def check_pointers():
     ctypes.memmove(at + page - 8, struct.pack("IHH", CREATE, 24, 4), 8)
     assert libc.write(fd, ctypes.c_void_p(at + page - 8), ctypes.c_size_t(32)) == -1
     assert ctypes.get_errno() == errno.EFAULT
+
+
+def check_errno():
+    """A command that succeeds leaves errno as it was, and one that fails sets it to its error."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+    answer = ctypes.create_string_buffer(336)
+    at = ctypes.addressof(answer)
+
+    def errno_after(number, body, out=0):
+        written = struct.pack("IHH", number, len(body), out) + body
+        ctypes.set_errno(errno.ERANGE)
+        assert libc.write(fd, written, ctypes.c_size_t(len(written))) in (-1, len(written))
+        return ctypes.get_errno()
+
+    def new_id():
+        assert errno_after(CREATE, struct.pack("QQHB5x", 7, at, TCP, 2), 4) == errno.ERANGE
+        return struct.unpack_from("I", answer.raw)[0]
+
+    port = ports.free()
+    one, two, three = new_id(), new_id(), new_id()
+    reusable = ctypes.c_int(1)
+    assert errno_after(SET_OPTION, struct.pack("QIIII", ctypes.addressof(reusable), three, 0, 1, 4)) == errno.ERANGE
+    assert errno_after(BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", one)) == errno.ERANGE
+    assert errno_after(LISTEN, struct.pack("II", one, 0)) == errno.ERANGE
+    assert errno_after(BIND_IP, struct.pack("Q", 0) + ip(port) + struct.pack("I", two)) == errno.EADDRINUSE
+    assert errno_after(RESOLVE_IP, bytes(28) + ip(port) + struct.pack("II", two, 1000)) == errno.ERANGE
+    assert errno_after(GET_EVENT, struct.pack("Q", at), 336) == errno.ERANGE
+    assert errno_after(GET_EVENT, struct.pack("Q", at), 336) == errno.EAGAIN
+    assert errno_after(DESTROY, struct.pack("QII", at, two, 0), 4) == errno.ERANGE
+    assert errno_after(DESTROY, struct.pack("QII", at, two, 0), 4) == errno.ENOENT
+    status = ctypes.create_string_buffer(512)
+    ctypes.set_errno(errno.ERANGE)
+    assert libc.fstat(fd, status) == 0 and ctypes.get_errno() == errno.ERANGE
 
 
 def check_descriptor():

@@ -264,6 +264,26 @@ def test_many_clients_that_come_at_once_are_all_answered():
     device("burst")
 
 
+def test_ports_are_shared_by_agreement_and_listeners_have_them_alone():
+    """[CM-PORT-1] [CM-PORT-2] [CM-PORT-3]"""
+    device("ports")
+
+
+def test_an_address_without_a_route_fails_at_once():
+    """[CM-DEV-6]"""
+    device("routes")
+
+
+def test_an_accept_that_fails_refuses_the_client():
+    """[CM-DEV-5]"""
+    device("accept")
+
+
+def test_commands_are_refused_as_by_the_kernel():
+    """[CM-DEV-3]"""
+    device("refusals")
+
+
 def test_data_before_the_last_message_establishes():
     """[CM-DEV-3]"""
     device("notify")
@@ -277,6 +297,21 @@ def test_ids_that_migrate_take_their_events_along():
 def test_wrong_pointers_are_faults_and_not_crashes():
     """[CM-FD-3]"""
     device("pointers")
+
+
+def test_commands_that_succeed_leave_errno():
+    """[CM-FD-1]"""
+    device("errno")
+
+
+def test_a_second_server_says_that_the_port_is_in_use():
+    """[CM-FD-1] It closes what it has opened, by commands that succeed, before it looks at errno."""
+    port = ports.free()
+    env = session.environment()
+    with session.Program(["rdma_server", "-p", port], env) as first:
+        session.until_ready(lambda: ports.bound(port), first)
+        second = session.run(["rdma_server", "-p", port])
+        assert "Address already in use" in str(second), second
 
 
 def test_descriptor_is_duplicated_and_closed():

@@ -369,6 +369,38 @@ TEST(CmConnection, abandoned_connections_tell_the_peer) {
   }
 }
 
+// [CM-GONE-2]
+TEST(CmConnection, a_client_that_has_given_up_cannot_be_accepted) {
+  Pair pair;
+  pair.listen();
+  const uint64_t client = pair.connect();
+  const uint64_t server = pair.until(1, EventType::kRequest)->connection;
+  pair.abandon(0, client);
+  const Event* rejected = pair.until(1, EventType::kRejected);
+  ASSERT_NE(rejected, nullptr);
+  EXPECT_EQ(rejected->status, kReasonTimeout);
+  EXPECT_FALSE(pair.accept(server));
+}
+
+// Its REJ is sent once, to a listener that may have been closed meanwhile. [CM-GONE-2]
+TEST(CmConnection, a_client_that_has_given_up_refuses_the_reply) {
+  Pair pair;
+  pair.listen();
+  const uint64_t client = pair.connect();
+  const uint64_t server = pair.until(1, EventType::kRequest)->connection;
+  pair.drops = [](int to, const Message& m) { return to == 1 && m.type == Type::kRej; };
+  pair.abandon(0, client);
+  pair.run(10 * kMs);
+  pair.drops = nullptr;
+  ASSERT_TRUE(pair.accept(server));
+  const uint64_t accepted = pair.now;
+  const Event* rejected = pair.until(1, EventType::kRejected);
+  ASSERT_NE(rejected, nullptr);
+  EXPECT_EQ(rejected->status, kReasonTimeout);
+  EXPECT_LT(pair.now - accepted, kFirstRetry);
+  EXPECT_EQ(pair.sides[0].connections() + pair.sides[1].connections(), 0u);
+}
+
 TEST(CmConnection, data_before_the_rtu_establishes) {
   Pair pair;
   pair.listen();
@@ -430,7 +462,9 @@ TEST(CmEndpoint, answers_to_unknown_sources_are_not_longer_than_their_requests) 
     const std::vector<uint8_t> bytes = encode(m);
     pair.sides[1].on_datagram(pair.now, {kListenSocket, address(9, 1), address(2, 7000)}, bytes.data(), bytes.size());
     const auto answer = pair.sides[1].poll_transmit();
-    EXPECT_EQ(answer.has_value(), m.type == Type::kHello || m.type == Type::kDreq || m.type == Type::kPing) << type;
+    const bool answered =
+        m.type == Type::kHello || m.type == Type::kRep || m.type == Type::kDreq || m.type == Type::kPing;
+    EXPECT_EQ(answer.has_value(), answered) << type;
     EXPECT_LE(answer ? answer->bytes.size() : 0, bytes.size());
     EXPECT_FALSE(pair.sides[1].poll_transmit().has_value());
     EXPECT_EQ(pair.sides[1].connections(), 0u);
