@@ -68,7 +68,7 @@ class Requester {
   struct Batch;
 
   int validate(const ibv_send_wr& wr, uint64_t* length) const;
-  bool fill(const ibv_send_wr& wr, uint64_t length);
+  int fill(const ibv_send_wr& wr, uint64_t length);
   bool transmit(uint64_t index, Batch* batch);
   bool transmit_send(uint64_t index, Batch* batch);
   bool refuse_locally(uint64_t index);
