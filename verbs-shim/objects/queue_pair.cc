@@ -61,7 +61,7 @@ bool Qp::make_mrc(MrcQp* mrc) {
   init.cap.max_recv_wr = mrc_receives_;
   init.cap.max_send_sge = std::max(cap.max_send_sge, 1u) + 1;
   init.cap.max_recv_sge = 1;
-  init.cap.max_inline_data = cap.max_inline_data > 0 ? cap.max_inline_data + kHeaderBytes : 0;
+  init.cap.max_inline_data = cap.max_inline_data + kHeaderBytes;
   init.pd = pd_->soft();
   // The mailbox is independent of the access flags of the queue pair. [VRB-QP-2]
   return mrc->create(context_->mrc(), &init) && mrc->set_mailbox(memory_.mailbox(), kMailboxBytes, tag());
@@ -86,7 +86,7 @@ void Qp::make_halves(uint32_t qpn) {
   responder_ = std::make_unique<Responder>(this, outbox_.get(), &context_->keys(), serving);
 }
 
-BaseQp* Qp::create(Context* context, ibv_qp_init_attr_ex* init) {
+BaseQp* Qp::create(Context* context, const ibv_qp_init_attr_ex* init) {
   std::unique_ptr<Qp, void (*)(Qp*)> qp(new Qp(context, *init), [](Qp* q) { delete q; });
   if (!qp->make()) {
     const int error = errno;

@@ -26,8 +26,7 @@ class Qp final : public BaseQp, public Link {
  public:
   static constexpr uint32_t kMaxReads = 16;  // READs and atomics in flight
 
-  // Null and errno. Writes the sizes that the queue pair has into init->cap.
-  static BaseQp* create(Context* context, ibv_qp_init_attr_ex* init);
+  static BaseQp* create(Context* context, const ibv_qp_init_attr_ex* init);  // null and errno
 
   int post_send(ibv_send_wr* wr, ibv_send_wr** bad) override ABSL_LOCKS_EXCLUDED(mutex_);
   int post_all(ibv_send_wr* wr) override ABSL_LOCKS_EXCLUDED(mutex_);
