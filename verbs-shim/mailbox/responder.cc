@@ -218,14 +218,12 @@ void Responder::complete() {
   }
 }
 
-// Everything before it was carried out, as the refusal says.
+// Everything before it was carried out, as the refusal says. The completion is in the place of an event. [VRB-EVT-1]
 void Responder::fail(const ArrivedRequest& e) {
   const bool too_long = e.failure == SendFailure::kTooLong;
-  const bool gone = e.failure == SendFailure::kGone;
-  if (gone) link_->report_gone(gone_);
+  if (e.failure == SendFailure::kGone) link_->report_gone(gone_);
   finish(e, too_long ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR);
-  refuse(e.number, too_long ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_OP_ERR,
-         gone ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR);
+  refuse(e.number, too_long ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_OP_ERR, std::nullopt);
 }
 
 void Responder::finish(const ArrivedRequest& e, ibv_wc_status status) {
@@ -250,7 +248,7 @@ void Responder::flush_ack() {
 }
 
 // The peer is notified, and no more requests are carried out. [VRB-RSP-5]
-void Responder::refuse(uint32_t number, ibv_wc_status status, ibv_event_type event) {
+void Responder::refuse(uint32_t number, ibv_wc_status status, std::optional<ibv_event_type> event) {
   if (stopped_) return;
   stopped_ = true;
   outbox_->note({Note::kRefused, static_cast<uint8_t>(status), number});

@@ -84,7 +84,7 @@ class Responder {
   void complete();
   void fail(const ArrivedRequest& arrived);
   void finish(const ArrivedRequest& arrived, ibv_wc_status status);
-  void refuse(uint32_t number, ibv_wc_status status, ibv_event_type event);
+  void refuse(uint32_t number, ibv_wc_status status, std::optional<ibv_event_type> event);
 
   Link* const link_;
   Outbox* const outbox_;
