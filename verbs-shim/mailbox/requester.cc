@@ -292,7 +292,7 @@ bool Requester::write_data(uint64_t index, const Segment* segments, uint32_t cou
         offset = 0;
       }
     }
-    wr.wr_id = outbox_->wr_id(Outbox::kInternal);
+    wr.wr_id = outbox_->wr_id(ring_.slot_of(index));  // completes only if it fails
     wr.opcode = IBV_WR_RDMA_WRITE;
     wr.wr.rdma = {segments[i].addr, segments[i].key};
     if (!outbox_->post(&wr, 1)) return false;

@@ -165,7 +165,7 @@ bool Responder::read(const ArrivedRequest& e, const Request& request) {
     const auto n = static_cast<uint32_t>(std::min<uint64_t>(segments[i].length, left));
     ibv_sge sge = {from, n, request.rkey};  // lkey and rkey of a region are the same number
     ibv_send_wr wr{};
-    wr.wr_id = outbox_->wr_id(Outbox::kInternal);
+    wr.wr_id = outbox_->wr_id(Outbox::kReadData);
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.opcode = IBV_WR_RDMA_WRITE;
@@ -266,12 +266,28 @@ void Responder::abandon() {
   outbox_->note({Note::kRefused, IBV_WC_REM_OP_ERR, first->number});
 }
 
+// The reply that announced its destination is still there.
+bool Responder::find_lost_receive() {
+  const Checked checked(this);
+  if (stopped_) return false;
+  ArrivedRequest* const lost = requests_.first_waiting([this](const ArrivedRequest& e) {
+    const uint8_t* const staged = outbox_->staging().reply(e.number);
+    Segment segments[kMaxSegments];
+    const uint32_t count = get32(staged);
+    decode_segments(staged + kClearHeaderBytes, count, segments);
+    return !keys_->can_land(segments, count);
+  });
+  if (lost != nullptr) lost->failure = SendFailure::kLost;
+  return lost != nullptr;
+}
+
 void Responder::flush() {
   const Checked checked(this);
   stopped_ = true;
   while (requests_.has_matched()) {
     const ArrivedRequest& e = requests_.pop();
-    if (e.note != Note::kRead && e.note != Note::kAtomic) finish(e, IBV_WC_WR_FLUSH_ERR);
+    if (e.note == Note::kRead || e.note == Note::kAtomic) continue;
+    finish(e, e.failure == SendFailure::kLost ? IBV_WC_LOC_PROT_ERR : IBV_WC_WR_FLUSH_ERR);
   }
   requests_.clear();
   waits_for_receive_ = false;

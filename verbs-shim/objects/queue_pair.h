@@ -81,6 +81,7 @@ class Qp final : public BaseQp, public Link {
   void enter_error_state() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void fail_mrc() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void flush_receives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool fail_by_lost_memory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void overrun(Cq* cq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void note_answers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
