@@ -115,7 +115,9 @@ int no_dealloc_mw(ibv_mw*) {
   return error_with(EOPNOTSUPP);
 }
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
-  return Cq::of(cq)->context()->inherited() ? EPERM : Cq::of(cq)->arm(solicited_only != 0);  // [VRB-FRK-1]
+  if (Cq::of(cq)->context()->inherited()) return EPERM;  // [VRB-FRK-1]
+  Cq::of(cq)->arm(solicited_only != 0);
+  return 0;
 }
 
 // In a child of fork nothing that is posted to a copy of the parent's would ever complete. Before any lock, which

@@ -273,6 +273,7 @@ def check_receive_capabilities_beside_a_shared_receive_queue(ctx, pd):
 
 
 def check_completion_events(ctx, pd):
+    CQ(ctx, 4).req_notify()  # without a channel [VRB-CQ-2]
     channel = CompChannel(ctx)
     cq = CQ(ctx, 16, None, channel, 0)
     a = End(ctx, pd, cq=cq)
