@@ -35,8 +35,11 @@ int error_with(int error) {
 namespace {
 
 // 0, or an errno value. [VRB-REF-1]
-int check_qp(const ibv_qp_init_attr_ex& init) {
+int check_qp(const ibv_context* context, const ibv_qp_init_attr_ex& init) {
   if (init.pd == nullptr || init.send_cq == nullptr || init.recv_cq == nullptr) return EINVAL;
+  if (init.pd->context != context || init.send_cq->context != context || init.recv_cq->context != context ||
+      (init.srq != nullptr && init.srq->context != context))
+    return EINVAL;  // [VRB-QP-7]
   if (init.qp_type != IBV_QPT_RC && init.qp_type != IBV_QPT_UC && init.qp_type != IBV_QPT_UD) return EOPNOTSUPP;
   const ibv_qp_cap& cap = init.cap;
   if (cap.max_send_wr > BaseQp::kMaxWr || cap.max_recv_wr > BaseQp::kMaxWr || cap.max_send_sge > BaseQp::kMaxSge ||
@@ -81,7 +84,7 @@ ibv_qp* create_qp(ibv_context* context, ibv_qp_init_attr_ex* init) {
   // Meaningless beside a shared receive queue, so programs leave there what they like. [VRB-QP-5]
   if (granted.srq != nullptr) granted.cap.max_recv_wr = granted.cap.max_recv_sge = 0;
   BaseQp* const qp = or_enomem<BaseQp*>(nullptr, [&]() -> BaseQp* {
-    int error = check_qp(granted);
+    int error = check_qp(context, granted);
     if (error == 0 && granted.srq != nullptr) error = Srq::of(granted.srq)->claim(granted.qp_type == IBV_QPT_UD);
     if (error != 0) return null_with<BaseQp>(error);
     granted.cap.max_inline_data = inline_room(granted.cap);  // [VRB-QP-6]
