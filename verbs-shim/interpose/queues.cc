@@ -137,7 +137,7 @@ MRC_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init
   }
   MRC_FORWARD(ENOSYS, ibv_query_qp, "IBVERBS_1.1", qp, attr, mask, init);
 }
-// Packets take many paths and are placed in the order of arrival.
+// Data is written in order unless a setting ends that, so that nothing is promised. [VRB-RSP-13]
 MRC_EXPORT int ibv_query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode op, uint32_t flags) {
   if (Context::is_ours(qp->context)) return 0;
   MRC_FORWARD(0, ibv_query_qp_data_in_order, "IBVERBS_1.14", qp, op, flags);

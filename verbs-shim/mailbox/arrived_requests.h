@@ -17,6 +17,7 @@ enum class SendFailure : uint8_t {
   kTooLong,
   kRefused,  // its memory does not admit it
   kGone,     // its memory is gone
+  kLost,     // its memory went while its data came, and the connection with it [VRB-RSP-14]
 };
 
 struct ArrivedRequest {
@@ -66,6 +67,13 @@ class ArrivedRequests {
     check();
   }
 
+  // The first announced SEND that waits for its data and is `lost`. Null: there is none.
+  template <typename Lost>
+  ArrivedRequest* first_waiting(const Lost& lost) {
+    for (uint64_t i = head_; i != match_; ++i)
+      if (at(i).note == Note::kReady && !at(i).done && lost(at(i))) return &at(i);
+    return nullptr;
+  }
   // The first that was not carried out, if among those not carried out is a READ or an atomic. Null: there is none.
   const ArrivedRequest* first_if_answer_is_due() const {
     const ArrivedRequest* first = nullptr;

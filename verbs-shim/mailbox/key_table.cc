@@ -2,9 +2,20 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace mrc::shim {
+
+namespace {
+
+// Writes what is there.
+void write_back(uint8_t* at) {
+  uint8_t byte = __atomic_load_n(at, __ATOMIC_RELAXED);
+  __atomic_compare_exchange_n(at, &byte, byte, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+}  // namespace
 
 void KeyTable::add(uint32_t key, const Region& region) {
   Region kept = region;
@@ -109,6 +120,22 @@ std::optional<Segment> KeyTable::landing(const ibv_sge& sge, const void* domain)
   if (r->landing == 0 && r->owner != nullptr) regions_[sge.lkey].landing = r->owner->make_landing();
   if (r->landing == 0) return std::nullopt;
   return Segment{reinterpret_cast<uint64_t>(r->base) + (sge.addr - r->iova), r->landing, sge.length};
+}
+
+bool KeyTable::can_land(const Segment* segments, uint32_t count) const {
+  constexpr uint64_t kPage = 4096;
+  const ReaderLock lock(mutex_);
+  for (const Segment& s : std::span(segments, count)) {
+    if (std::none_of(regions_.begin(), regions_.end(), [&](const auto& r) { return r.second.landing == s.key; }))
+      return false;
+    auto* const memory = reinterpret_cast<uint8_t*>(s.addr);
+    const auto write_each_page = [memory, &s] {
+      for (uint64_t at = 0; at < s.length; at += kPage) write_back(memory + at);
+      write_back(memory + s.length - 1);
+    };
+    if (guarded(memory, s.length, write_each_page)) return false;
+  }
+  return true;
 }
 
 Access KeyTable::atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request,

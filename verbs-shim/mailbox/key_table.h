@@ -74,6 +74,8 @@ class KeyTable {
   bool gather(const ibv_sge* sges, int count, uint8_t* to) const;
   // The destination for a peer's data of this SGE. None: it is not locally writable, or has no owner yet.
   std::optional<Segment> landing(const ibv_sge& sge, const void* domain);
+  // Destinations that landing() gave are still what they were: their regions exist, and their memory can be written.
+  bool can_land(const Segment* segments, uint32_t count) const;
   // A fetch-add or compare-swap of eight bytes, atomic towards everything that uses the processor's atomics. `addr` is
   // a multiple of 8.
   Access atomic(uint32_t key, uint64_t addr, const void* domain, const Request& request, uint64_t* before) const;

@@ -23,7 +23,8 @@ class Outbox {
   static constexpr uint32_t kInternal = UINT32_MAX;  // slot of a write that belongs to no request
   static constexpr uint32_t kTest =
       UINT32_MAX - 1;  // of test_peer()'s: as kInternal, but own_in_flight() leaves it out
-  static bool is_internal(uint32_t slot) { return slot >= kTest; }
+  static constexpr uint32_t kReadData = UINT32_MAX - 2;  // of the data of a READ of the peer's, which is not signalled
+  static bool is_internal(uint32_t slot) { return slot >= kReadData; }
 
   // `slots`: size of the MRC send queue. `id`: upper half of the wr_id of everything posted; the lower is the slot.
   Outbox(Link* link, uint32_t slots, uint32_t id, const StagingMemory& staging)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <new>
 
 #include "invariant.h"
 
@@ -37,13 +38,16 @@ class RequestRing {
         max_inline_(max_inline),
         mask_(size_for(max_wr) - 1),
         requests_(new SendRequest[mask_ + 1]),
-        sges_(new ibv_sge[(mask_ + 1) * max_sge_]),
-        inline_(max_inline > 0 ? new uint8_t[(mask_ + 1) * max_inline] : nullptr) {}
+        sges_(new ibv_sge[(mask_ + 1) * max_sge_]) {}
 
   uint64_t size() const { return mask_ + 1; }
   SendRequest& at(uint64_t index) { return requests_[index & mask_]; }
   ibv_sge* sges_of(uint64_t index) { return &sges_[(index & mask_) * max_sge_]; }
-  uint8_t* inline_of(uint64_t index) { return &inline_[(index & mask_) * max_inline_]; }
+  // Null: no memory. It is allocated for the first inline data, of which most queue pairs have none.
+  uint8_t* inline_of(uint64_t index) {
+    if (inline_ == nullptr) inline_.reset(new (std::nothrow) uint8_t[(mask_ + 1) * max_inline_]);
+    return inline_ != nullptr ? &inline_[(index & mask_) * max_inline_] : nullptr;
+  }
   const SendRequest& at(uint64_t index) const { return requests_[index & mask_]; }
   uint32_t slot_of(uint64_t index) const { return static_cast<uint32_t>(index & mask_); }
   // The first index from `head` on that has this slot.
@@ -74,7 +78,7 @@ class RequestRing {
   const uint64_t mask_;
   const std::unique_ptr<SendRequest[]> requests_;
   const std::unique_ptr<ibv_sge[]> sges_;
-  const std::unique_ptr<uint8_t[]> inline_;
+  std::unique_ptr<uint8_t[]> inline_;
   mutable InvariantPace pace_;
 };
 

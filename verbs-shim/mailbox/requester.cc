@@ -74,8 +74,8 @@ int Requester::validate(const ibv_send_wr& wr, uint64_t* length) const {
   }
 }
 
-// False: data to be sent inline cannot be read.
-bool Requester::fill(const ibv_send_wr& wr, uint64_t length) {
+// 0, ENOMEM, or EFAULT: data to be sent inline cannot be read.
+int Requester::fill(const ibv_send_wr& wr, uint64_t length) {
   SendRequest& e = ring_.at(pos_.tail);
   e.wr_id = wr.wr_id;
   e.opcode = wr.opcode;
@@ -98,17 +98,17 @@ bool Requester::fill(const ibv_send_wr& wr, uint64_t length) {
   }
   ibv_sge* const sges = ring_.sges_of(pos_.tail);
   e.num_sge = 0;
-  if (e.inlined) {
-    uint8_t* to = ring_.inline_of(pos_.tail);
-    sges[0] = {reinterpret_cast<uint64_t>(to), e.length, 0};
-    e.num_sge = e.length > 0 ? 1 : 0;
-    if (!keys_->gather(wr.sg_list, wr.num_sge, to)) return false;
-  } else {
+  if (!e.inlined) {
     for (int i = 0; i < wr.num_sge; ++i)
       if (wr.sg_list[i].length > 0) sges[e.num_sge++] = wr.sg_list[i];
+  } else if (e.length > 0) {
+    uint8_t* const to = ring_.inline_of(pos_.tail);
+    if (to == nullptr) return ENOMEM;
+    if (!keys_->gather(wr.sg_list, wr.num_sge, to)) return EFAULT;
+    sges[e.num_sge++] = {reinterpret_cast<uint64_t>(to), e.length, 0};
   }
   ++pos_.tail;
-  return true;
+  return 0;
 }
 
 int Requester::would_take(const ibv_send_wr* list) const {
@@ -125,9 +125,9 @@ int Requester::post(const ibv_send_wr& wr) {
   uint64_t length;
   if (const int error = validate(wr, &length)) return error;
   if (pos_.tail - pos_.head >= ring_.size() || !slots_.take(shape_.max_wr)) return ENOMEM;
-  if (!fill(wr, length)) {
+  if (const int error = fill(wr, length)) {
     slots_.release(1);
-    return EFAULT;
+    return error;
   }
   if (stopped_) flush();
   return 0;
@@ -297,7 +297,7 @@ bool Requester::write_data(uint64_t index, const Segment* segments, uint32_t cou
         offset = 0;
       }
     }
-    wr.wr_id = outbox_->wr_id(Outbox::kInternal);
+    wr.wr_id = outbox_->wr_id(ring_.slot_of(index));  // completes only if it fails
     wr.opcode = IBV_WR_RDMA_WRITE;
     wr.wr.rdma = {segments[i].addr, segments[i].key};
     if (!outbox_->post(&wr, 1)) return false;

@@ -55,6 +55,8 @@ class Requester {
   // Called from time to time: when the oldest message without an answer is the same as at the last call, the peer is
   // tested, because it may be gone. Returns whether there is a message without an answer. [VRB-REQ-7]
   bool keep_alive();
+  // MRC's queue pair has failed. True: by the data of a READ, which has failed with all the rest. [VRB-RSP-14]
+  bool fail_lost_read();
   // Gives up on a request whose receiver was not ready for too long. [VRB-RNR-1]
   void tick(uint64_t now);
   uint64_t deadline() const { return not_ready_.deadline(); }  // UINT64_MAX: none
@@ -75,7 +77,7 @@ class Requester {
   struct Batch;
 
   int validate(const ibv_send_wr& wr, uint64_t* length) const;
-  bool fill(const ibv_send_wr& wr, uint64_t length);
+  int fill(const ibv_send_wr& wr, uint64_t length);
   bool transmit(uint64_t index, Batch* batch);
   bool transmit_send(uint64_t index, Batch* batch);
   bool refuse_locally(uint64_t index);
@@ -85,6 +87,7 @@ class Requester {
   void send_cleared();
   bool write_data(uint64_t index, const Segment* segments, uint32_t count);
   bool fail_if_unsent(uint64_t number);
+  ibv_wc_status meaning_of(uint32_t slot, uint64_t index, ibv_wc_status status) const;
   void confirm(uint64_t number);
   void retire_before(uint64_t end);
   void fail_not_ready();

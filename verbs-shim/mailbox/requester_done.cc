@@ -30,6 +30,11 @@ bool confirms(Note note) {
   return note == Note::kAck || note == Note::kReadDone || note == Note::kAtomicDone;
 }
 
+// Its data is sent when the peer has said where to.
+bool is_announced(const SendRequest& e) {
+  return e.message && e.length > kEagerBytes && (e.opcode == IBV_WR_SEND || e.opcode == IBV_WR_SEND_WITH_IMM);
+}
+
 // The memory is written by the answer, and not read.
 bool only_receives(ibv_wr_opcode opcode) {
   return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -52,24 +57,33 @@ void Requester::on_completion(uint32_t slot, ibv_wc_status status) {
   if (status != IBV_WC_SUCCESS) {
     // Completions come in order, so MRC has completed every WRITE before the first request that fails.
     if (index < pos_.sent) pos_.written_before(index);
-    // A peer without a mailbox refuses the key; the requested operation is one that it lacks.
-    // [VRB-MBX-3]
-    if (index < pos_.sent && ring_.at(index).message && status == IBV_WC_REM_ACCESS_ERR)
-      status = IBV_WC_REM_INV_REQ_ERR;
     uint64_t failed = index;
-    if (slot == Outbox::kTest) {
+    if (slot == Outbox::kTest || slot == Outbox::kReadData) {
       failed = pos_.head;  // [VRB-REQ-7]
     } else if (slot == Outbox::kInternal) {
       failed = !announced_.empty() ? window_.index_of(announced_.front().number) : pos_.head;
     }
-    if (Outbox::is_internal(slot) && status == IBV_WC_REM_ACCESS_ERR) status = IBV_WC_REM_INV_REQ_ERR;
-    fail_after_confirmed(failed, status);
+    fail_after_confirmed(failed, meaning_of(slot, index, status));
     return;
   }
   if (Outbox::is_internal(slot) || index >= pos_.sent) return;
   pos_.written_before(index + 1);
   if (ring_.at(index).message) ring_.at(index).delivered = true;
   retire();
+}
+
+// The status of the request that fails with a write of MRC's.
+ibv_wc_status Requester::meaning_of(uint32_t slot, uint64_t index, ibv_wc_status status) const {
+  // Memory of the peer's READ is gone, which no request of this side has to do with.
+  if (slot == Outbox::kReadData && status == IBV_WC_LOC_PROT_ERR) return IBV_WC_WR_FLUSH_ERR;
+  if (status != IBV_WC_REM_ACCESS_ERR) return status;
+  // The peer's memory for data has gone, and its queue pair is in the error state. [VRB-RSP-14]
+  if (slot == Outbox::kReadData) return IBV_WC_REM_OP_ERR;
+  if (!Outbox::is_internal(slot)) {
+    if (index >= pos_.sent || !ring_.at(index).message) return status;
+    if (is_announced(ring_.at(index))) return IBV_WC_REM_OP_ERR;
+  }
+  return IBV_WC_REM_INV_REQ_ERR;  // a peer without a mailbox lacks the operation [VRB-MBX-3]
 }
 
 void Requester::confirm(uint64_t number) {
@@ -227,11 +241,12 @@ void Requester::lend(uint64_t index) {
 }
 
 // The request at `index` fails, everything else that is not done is flushed. Earlier requests are flushed, too, when
-// their outcome can no longer be determined. Only a queue pair without a request to complete has an event. [VRB-EVT-1]
+// their outcome can no longer be determined. Only a queue pair without a completion that tells it has an event.
+// [VRB-EVT-1]
 void Requester::fail_request(uint64_t index, ibv_wc_status status) {
   if (stopped_) return;
   stopped_ = true;
-  const bool completes = !idle();
+  const bool told = !idle() && status != IBV_WC_WR_FLUSH_ERR;
   not_ready_.end();
   while (!idle()) {
     SendRequest& e = ring_.at(pos_.head);
@@ -240,13 +255,31 @@ void Requester::fail_request(uint64_t index, ibv_wc_status status) {
     complete(e, failed ? status : IBV_WC_WR_FLUSH_ERR);
   }
   pos_.sent = pos_.head;
-  link_->fail(completes ? std::nullopt : std::optional(IBV_EVENT_QP_FATAL));
+  link_->fail(told ? std::nullopt : std::optional(IBV_EVENT_QP_FATAL));
 }
 
 // What the peer has confirmed succeeds first. [VRB-REQ-6]
 void Requester::fail_after_confirmed(uint64_t index, ibv_wc_status status) {
   retire_before(window_.confirmed_end());
   fail_request(std::max(index, pos_.head), status);
+}
+
+// The request that announced its destination is still there.
+bool Requester::fail_lost_read() {
+  const Checked checked(this);
+  if (stopped_) return false;
+  for (uint64_t n = window_.confirmed() + 1; n != window_.next(); ++n) {
+    const uint64_t index = window_.index_of(n);
+    if (ring_.at(index).opcode != IBV_WR_RDMA_READ) continue;
+    const uint8_t* const staged = outbox_->staging().request(static_cast<uint32_t>(n & kNumberMask));
+    Segment segments[kMaxSegments];
+    const uint32_t count = decode_request(staged).segments;
+    decode_segments(staged + kHeaderBytes, count, segments);
+    if (keys_->can_land(segments, count)) continue;
+    fail_after_confirmed(index, IBV_WC_LOC_PROT_ERR);
+    return true;
+  }
+  return false;
 }
 
 void Requester::flush() {

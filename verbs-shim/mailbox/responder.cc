@@ -165,7 +165,7 @@ bool Responder::read(const ArrivedRequest& e, const Request& request) {
     const auto n = static_cast<uint32_t>(std::min<uint64_t>(segments[i].length, left));
     ibv_sge sge = {from, n, request.rkey};  // lkey and rkey of a region are the same number
     ibv_send_wr wr{};
-    wr.wr_id = outbox_->wr_id(Outbox::kInternal);
+    wr.wr_id = outbox_->wr_id(Outbox::kReadData);
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.opcode = IBV_WR_RDMA_WRITE;
@@ -218,14 +218,12 @@ void Responder::complete() {
   }
 }
 
-// Everything before it was carried out, as the refusal says.
+// Everything before it was carried out, as the refusal says. The completion is in the place of an event. [VRB-EVT-1]
 void Responder::fail(const ArrivedRequest& e) {
   const bool too_long = e.failure == SendFailure::kTooLong;
-  const bool gone = e.failure == SendFailure::kGone;
-  if (gone) link_->report_gone(gone_);
+  if (e.failure == SendFailure::kGone) link_->report_gone(gone_);
   finish(e, too_long ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR);
-  refuse(e.number, too_long ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_OP_ERR,
-         gone ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR);
+  refuse(e.number, too_long ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_OP_ERR, std::nullopt);
 }
 
 void Responder::finish(const ArrivedRequest& e, ibv_wc_status status) {
@@ -250,7 +248,7 @@ void Responder::flush_ack() {
 }
 
 // The peer is notified, and no more requests are carried out. [VRB-RSP-5]
-void Responder::refuse(uint32_t number, ibv_wc_status status, ibv_event_type event) {
+void Responder::refuse(uint32_t number, ibv_wc_status status, std::optional<ibv_event_type> event) {
   if (stopped_) return;
   stopped_ = true;
   outbox_->note({Note::kRefused, static_cast<uint8_t>(status), number});
@@ -268,12 +266,28 @@ void Responder::abandon() {
   outbox_->note({Note::kRefused, IBV_WC_REM_OP_ERR, first->number});
 }
 
+// The reply that announced its destination is still there.
+bool Responder::find_lost_receive() {
+  const Checked checked(this);
+  if (stopped_) return false;
+  ArrivedRequest* const lost = requests_.first_waiting([this](const ArrivedRequest& e) {
+    const uint8_t* const staged = outbox_->staging().reply(e.number);
+    Segment segments[kMaxSegments];
+    const uint32_t count = get32(staged);
+    decode_segments(staged + kClearHeaderBytes, count, segments);
+    return !keys_->can_land(segments, count);
+  });
+  if (lost != nullptr) lost->failure = SendFailure::kLost;
+  return lost != nullptr;
+}
+
 void Responder::flush() {
   const Checked checked(this);
   stopped_ = true;
   while (requests_.has_matched()) {
     const ArrivedRequest& e = requests_.pop();
-    if (e.note != Note::kRead && e.note != Note::kAtomic) finish(e, IBV_WC_WR_FLUSH_ERR);
+    if (e.note == Note::kRead || e.note == Note::kAtomic) continue;
+    finish(e, e.failure == SendFailure::kLost ? IBV_WC_LOC_PROT_ERR : IBV_WC_WR_FLUSH_ERR);
   }
   requests_.clear();
   waits_for_receive_ = false;

@@ -67,6 +67,9 @@ class Responder {
   bool is_done() const { return !ack_due() && (stopped_ || !requests_.has_unmatched()); }
   bool has_deferred_work() const { return ack_due() || consumed_ > 0; }
 
+  // MRC's queue pair has failed. True: by the data of an announced SEND, whose receive request has the error when the
+  // connection ends. [VRB-RSP-14]
+  bool find_lost_receive();
   // The application, or its process, ends the connection. A peer that waits for the answer to a READ or an atomic is
   // told. [VRB-RSP-11]
   void abandon();
@@ -84,7 +87,7 @@ class Responder {
   void complete();
   void fail(const ArrivedRequest& arrived);
   void finish(const ArrivedRequest& arrived, ibv_wc_status status);
-  void refuse(uint32_t number, ibv_wc_status status, ibv_event_type event);
+  void refuse(uint32_t number, ibv_wc_status status, std::optional<ibv_event_type> event);
 
   Link* const link_;
   Outbox* const outbox_;

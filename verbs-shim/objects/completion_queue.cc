@@ -99,15 +99,15 @@ void Cq::set_arm(Arm arm) {
   arm_ = arm;
 }
 
-int Cq::arm(bool solicited_only) {
-  if (channel_ == nullptr) return EINVAL;
+// [VRB-CQ-2]
+void Cq::arm(bool solicited_only) {
+  if (channel_ == nullptr) return;
   {
     const MutexLock lock(mutex_);
     if (arm_ != Arm::kAny) set_arm(solicited_only ? Arm::kSolicited : Arm::kAny);
     check();
   }
   context_->wake_progress();
-  return 0;
 }
 
 int Cq::resize(int cqe) {

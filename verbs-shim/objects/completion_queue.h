@@ -56,7 +56,7 @@ class Cq {
   // False: it is full. The completion is lost, and the queue pair with it.
   bool push(const ibv_wc& wc, BaseQp* owner, uint32_t slots, bool solicited) ABSL_LOCKS_EXCLUDED(mutex_);
   void purge(const BaseQp* owner) ABSL_LOCKS_EXCLUDED(mutex_);
-  [[nodiscard]] int arm(bool solicited_only) ABSL_LOCKS_EXCLUDED(mutex_);  // 0 or an errno value
+  void arm(bool solicited_only) ABSL_LOCKS_EXCLUDED(mutex_);  // without an effect if it has no channel
   int resize(int cqe) ABSL_LOCKS_EXCLUDED(mutex_);
   void acknowledge(unsigned n);
   void forget_events();

@@ -61,7 +61,7 @@ bool Qp::make_mrc(MrcQp* mrc) {
   init.cap.max_recv_wr = mrc_receives_;
   init.cap.max_send_sge = std::max(cap.max_send_sge, 1u) + 1;
   init.cap.max_recv_sge = 1;
-  init.cap.max_inline_data = cap.max_inline_data > 0 ? cap.max_inline_data + kHeaderBytes : 0;
+  init.cap.max_inline_data = cap.max_inline_data + kHeaderBytes;
   init.pd = pd_->soft();
   // The mailbox is independent of the access flags of the queue pair. [VRB-QP-2]
   return mrc->create(context_->mrc(), &init) && mrc->set_mailbox(memory_.mailbox(), kMailboxBytes, tag());
@@ -86,7 +86,7 @@ void Qp::make_halves(uint32_t qpn) {
   responder_ = std::make_unique<Responder>(this, outbox_.get(), &context_->keys(), serving);
 }
 
-BaseQp* Qp::create(Context* context, ibv_qp_init_attr_ex* init) {
+BaseQp* Qp::create(Context* context, const ibv_qp_init_attr_ex* init) {
   std::unique_ptr<Qp, void (*)(Qp*)> qp(new Qp(context, *init), [](Qp* q) { delete q; });
   if (!qp->make()) {
     const int error = errno;
@@ -178,8 +178,9 @@ void Qp::dispatch(const ibv_wc& wc) {
   } else if ((wc.opcode & IBV_WC_RECV) != 0) {
     if (wc.status == IBV_WC_SUCCESS) responder_->on_write_imm(wc);
   } else {
-    // No request was the reason.
-    if (wc.status == IBV_WC_WR_FLUSH_ERR && mrc_.operational() && state_ != IBV_QPS_ERR) awaits_event_ = true;
+    // No write of this side was the reason.
+    if (wc.status == IBV_WC_WR_FLUSH_ERR && mrc_.operational() && state_ != IBV_QPS_ERR)
+      awaits_event_ = !fail_by_lost_memory();
     requester_->on_completion(static_cast<uint32_t>(wc.wr_id), wc.status);
     if (mrc_error_pending_ && outbox_->own_in_flight() == 0) fail_mrc();
   }
@@ -297,6 +298,15 @@ void Qp::report_gone(const Access& a) {
             static_cast<unsigned long long>(a.length), a.key);
 }
 
+// MRC's queue pair has failed for something that the peer wrote. False: not to the memory of a request, so that no
+// completion tells the reason. [VRB-RSP-14]
+bool Qp::fail_by_lost_memory() {
+  if (requester_->fail_lost_read()) return true;
+  if (!responder_->find_lost_receive()) return false;
+  fail(std::nullopt);
+  return true;
+}
+
 void Qp::fail(std::optional<ibv_event_type> event) {
   if (state_ == IBV_QPS_ERR) return;
   if (event && !awaits_event_) raise(*event);
@@ -308,9 +318,11 @@ void Qp::fail(std::optional<ibv_event_type> event) {
 void Qp::on_mrc_event(ibv_event_type type) {
   const MutexLock lock(mutex_);
   if (!ready_ || (state_ == IBV_QPS_ERR && !awaits_event_)) return;
-  awaits_event_ = false;
-  raise(type);
-  enter_error_state();
+  if (awaits_event_ || !fail_by_lost_memory()) {
+    awaits_event_ = false;
+    raise(type);
+    enter_error_state();
+  }
   if (mrc_error_pending_) fail_mrc();  // it sends nothing any more
   check();
 }

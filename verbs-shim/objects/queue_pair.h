@@ -26,8 +26,7 @@ class Qp final : public BaseQp, public Link {
  public:
   static constexpr uint32_t kMaxReads = 16;  // READs and atomics in flight
 
-  // Null and errno. Writes the sizes that the queue pair has into init->cap.
-  static BaseQp* create(Context* context, ibv_qp_init_attr_ex* init);
+  static BaseQp* create(Context* context, const ibv_qp_init_attr_ex* init);  // null and errno
 
   int post_send(ibv_send_wr* wr, ibv_send_wr** bad) override ABSL_LOCKS_EXCLUDED(mutex_);
   int post_all(ibv_send_wr* wr) override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -82,6 +81,7 @@ class Qp final : public BaseQp, public Link {
   void enter_error_state() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void fail_mrc() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void flush_receives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool fail_by_lost_memory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void overrun(Cq* cq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void note_answers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -177,6 +177,7 @@ bool Srq::take(Receive* out, BaseQp* qp) {
   const MutexLock lock(mutex_);
   if (!queue_.pop(out)) {
     if (std::find(waiting_.begin(), waiting_.end(), qp) == waiting_.end()) waiting_.push_back(qp);
+    compare_limit(0);  // it may have been set since the last request was taken
     return false;
   }
   compare_limit(queue_.size());
@@ -209,6 +210,7 @@ int Srq::modify(const ibv_srq_attr& attr, int mask) {
   if (resizes)
     if (const int error = queue_.resize(max_wr)) return error;
   limit_ = limit;
+  if (!waiting_.empty()) compare_limit(queue_.size());  // nothing is taken until the application posts
   check();
   return 0;
 }

@@ -10,6 +10,7 @@
 #include "objects/address_vector.h"
 #include "objects/completion_queue.h"
 #include "objects/datagram_qp.h"
+#include "objects/inline_room.h"
 #include "objects/memory.h"
 #include "objects/queue_pair.h"
 #include "objects/receive_queue.h"
@@ -34,8 +35,11 @@ int error_with(int error) {
 namespace {
 
 // 0, or an errno value. [VRB-REF-1]
-int check_qp(const ibv_qp_init_attr_ex& init) {
+int check_qp(const ibv_context* context, const ibv_qp_init_attr_ex& init) {
   if (init.pd == nullptr || init.send_cq == nullptr || init.recv_cq == nullptr) return EINVAL;
+  if (init.pd->context != context || init.send_cq->context != context || init.recv_cq->context != context ||
+      (init.srq != nullptr && init.srq->context != context))
+    return EINVAL;  // [VRB-QP-7]
   if (init.qp_type != IBV_QPT_RC && init.qp_type != IBV_QPT_UC && init.qp_type != IBV_QPT_UD) return EOPNOTSUPP;
   const ibv_qp_cap& cap = init.cap;
   if (cap.max_send_wr > BaseQp::kMaxWr || cap.max_recv_wr > BaseQp::kMaxWr || cap.max_send_sge > BaseQp::kMaxSge ||
@@ -76,16 +80,20 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
 }
 
 ibv_qp* create_qp(ibv_context* context, ibv_qp_init_attr_ex* init) {
+  ibv_qp_init_attr_ex granted = *init;
   // Meaningless beside a shared receive queue, so programs leave there what they like. [VRB-QP-5]
-  if (init->srq != nullptr) init->cap.max_recv_wr = init->cap.max_recv_sge = 0;
+  if (granted.srq != nullptr) granted.cap.max_recv_wr = granted.cap.max_recv_sge = 0;
   BaseQp* const qp = or_enomem<BaseQp*>(nullptr, [&]() -> BaseQp* {
-    int error = check_qp(*init);
-    if (error == 0 && init->srq != nullptr) error = Srq::of(init->srq)->claim(init->qp_type == IBV_QPT_UD);
+    int error = check_qp(context, granted);
+    if (error == 0 && granted.srq != nullptr) error = Srq::of(granted.srq)->claim(granted.qp_type == IBV_QPT_UD);
     if (error != 0) return null_with<BaseQp>(error);
-    return init->qp_type == IBV_QPT_UD ? DatagramQp::create(Context::of(context), init)
-                                       : Qp::create(Context::of(context), init);
+    granted.cap.max_inline_data = inline_room(granted.cap);  // [VRB-QP-6]
+    return granted.qp_type == IBV_QPT_UD ? DatagramQp::create(Context::of(context), &granted)
+                                         : Qp::create(Context::of(context), &granted);
   });
-  return qp != nullptr ? qp->verbs() : nullptr;
+  if (qp == nullptr) return nullptr;
+  init->cap = granted.cap;
+  return qp->verbs();
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
@@ -110,7 +118,9 @@ int no_dealloc_mw(ibv_mw*) {
   return error_with(EOPNOTSUPP);
 }
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
-  return Cq::of(cq)->context()->inherited() ? EPERM : Cq::of(cq)->arm(solicited_only != 0);  // [VRB-FRK-1]
+  if (Cq::of(cq)->context()->inherited()) return EPERM;  // [VRB-FRK-1]
+  Cq::of(cq)->arm(solicited_only != 0);
+  return 0;
 }
 
 // In a child of fork nothing that is posted to a copy of the parent's would ever complete. Before any lock, which

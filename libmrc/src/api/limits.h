@@ -8,7 +8,7 @@ namespace mrc::api {
 inline constexpr int kMaxQpWr = 32768;
 inline constexpr int kMaxSge = 16;
 inline constexpr int kMaxInline =
-    1024;  // bytes per request; every slot of a send queue has memory for the requested number
+    1024;  // bytes per request; once one has inline data, every slot has memory for the requested number
 inline constexpr int kMaxCqe = 1 << 22;
 inline constexpr int kCompVectors = 1;
 inline constexpr int kPkeys = 1;

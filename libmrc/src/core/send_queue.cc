@@ -9,22 +9,22 @@
 namespace mrc::core {
 
 SendQueue::Slots::Slots(uint64_t slots, const QpCaps& caps)
-    : wqes(slots),
-      more_sges(caps.max_send_sge > 1 ? slots * (caps.max_send_sge - 1) : 0),
-      inline_bytes(slots * caps.max_inline) {}
+    : wqes(slots), more_sges(caps.max_send_sge > 1 ? slots * (caps.max_send_sge - 1) : 0) {}
 
 // Operations that can fail come first: without memory nothing changes.
 void SendQueue::grow() {
   const uint64_t old_size = slots_.wqes.size();
   Slots larger(std::max(kInitialSlots, 2 * old_size), caps_);
+  const size_t inline_bytes = slots_.inline_bytes.empty() ? 0 : caps_.max_inline;
+  larger.inline_bytes.resize(larger.wqes.size() * inline_bytes);
   const uint64_t mask = larger.wqes.size() - 1;
   const size_t more = slots_.more_sges.size() / std::max<uint64_t>(1, old_size);
   for (uint64_t i = head_; i < tail_; ++i) {
     const size_t from = i & mask_, to = i & mask;
     larger.wqes[to] = slots_.wqes[from];
     std::copy_n(slots_.more_sges.begin() + from * more, more, larger.more_sges.begin() + to * more);
-    std::copy_n(slots_.inline_bytes.begin() + from * caps_.max_inline, caps_.max_inline,
-                larger.inline_bytes.begin() + to * caps_.max_inline);
+    std::copy_n(slots_.inline_bytes.begin() + from * inline_bytes, inline_bytes,
+                larger.inline_bytes.begin() + to * inline_bytes);
   }
   slots_ = std::move(larger);
   mask_ = mask;
@@ -49,6 +49,8 @@ PostResult SendQueue::post(Instant now, const SendWr& wr, uint32_t mtu) {
   if (length > kMaxMessage) return PostResult::kTooLong;
   if (wr.inline_data && length > caps_.max_inline) return PostResult::kInlineTooLong;
   if (size() == slots_.wqes.size()) grow();
+  if (wr.inline_data && length > 0 && slots_.inline_bytes.empty())
+    slots_.inline_bytes.resize(slots_.wqes.size() * caps_.max_inline);
 
   const size_t slot = tail_ & mask_;
   if (wr.inline_data && length > 0 && !copy_inline(wr, slots_.inline_bytes.data() + slot * caps_.max_inline))

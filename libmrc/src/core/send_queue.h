@@ -76,8 +76,8 @@ class SendQueue {
     Slots(uint64_t slots, const QpCaps& caps);
 
     std::vector<Wqe> wqes;
-    std::vector<Sge> more_sges;  // SGEs 1.. of each slot
-    std::vector<uint8_t> inline_bytes;
+    std::vector<Sge> more_sges;         // SGEs 1.. of each slot
+    std::vector<uint8_t> inline_bytes;  // none until a request has inline data
   };
   static constexpr uint64_t kInitialSlots = 16;
 

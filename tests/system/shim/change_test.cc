@@ -2,6 +2,7 @@
 // ibv_modify_srq. [VRB-MEM-1] [VRB-SRQ-1]
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 
 #include <cerrno>
 #include <chrono>
@@ -216,6 +217,26 @@ TEST_F(ShimChange, a_shared_receive_queue_changes_its_size) {
   EXPECT_EQ(receive(7), ENOMEM);
   ASSERT_NO_FATAL_FAILURE(take());
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+// [VRB-SRQ-1]: the receiver posts no request before the event.
+TEST_F(ShimChange, a_limit_of_a_shared_receive_queue_that_is_empty_is_reached) {
+  ibv_srq_init_attr init{nullptr, {3, 1, 0}};
+  srq_ = ibv_create_srq(peers_pd_, &init);
+  ASSERT_NE(srq_, nullptr);
+  ASSERT_NO_FATAL_FAILURE(connect());
+  ASSERT_EQ(post_one(qp_, IBV_WR_SEND, sge(&from_, from_mr_), 0, 0), 0);
+  ibv_srq_attr limit{};
+  limit.srq_limit = 1;
+  ASSERT_EQ(ibv_modify_srq(srq_, &limit, IBV_SRQ_LIMIT), 0);
+  pollfd events{context_->async_fd, POLLIN, 0};
+  ASSERT_EQ(poll(&events, 1, mrc::harness::limit_ms(10000)), 1);
+  ibv_async_event event;
+  ASSERT_EQ(ibv_get_async_event(context_, &event), 0);
+  EXPECT_EQ(event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+  ibv_ack_async_event(&event);
+  ASSERT_EQ(ibv_query_srq(srq_, &limit), 0);
+  EXPECT_EQ(limit.srq_limit, 0u);  // one event for each time it is set
 }
 
 }  // namespace

@@ -273,6 +273,7 @@ def check_receive_capabilities_beside_a_shared_receive_queue(ctx, pd):
 
 
 def check_completion_events(ctx, pd):
+    CQ(ctx, 4).req_notify()  # without a channel [VRB-CQ-2]
     channel = CompChannel(ctx)
     cq = CQ(ctx, 16, None, channel, 0)
     a = End(ctx, pd, cq=cq)
@@ -463,6 +464,12 @@ def check_refusals(ctx, pd):
     for qp_type in (e.IBV_QPT_XRC_SEND, e.IBV_QPT_RAW_PACKET):
         fails(errno.EOPNOTSUPP, QP, pd, QPInitAttr(qp_type=qp_type, scq=cq, rcq=cq, cap=QPCap(1, 1, 1, 1, 0)))
     a = End(ctx, pd)
+    other = Context(name=DEVICE)
+    others = CQ(other, 4)
+    for scq, rcq in ((cq, others), (others, cq)):  # [VRB-QP-7]
+        fails(errno.EINVAL, QP, pd, QPInitAttr(qp_type=e.IBV_QPT_RC, scq=scq, rcq=rcq, cap=QPCap(1, 1, 1, 1, 0)))
+    others.close()
+    other.close()
     fails(errno.EINVAL, a.qp.modify, QPAttr(qp_state=e.IBV_QPS_RTR), e.IBV_QP_STATE)  # from RESET
     fails(errno.EINVAL, a.qp.modify, QPAttr(qp_state=e.IBV_QPS_INIT), e.IBV_QP_STATE)  # attributes missing
     fails(errno.EINVAL, a.recv, 1)  # RESET

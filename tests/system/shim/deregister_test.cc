@@ -1,6 +1,6 @@
 // A region that a peer has read is deregistered as soon as the peer's READ is complete, as programs do that exchange
 // addresses, READ and answer. The network loses packets, so the transport has often not got the acknowledgement of the
-// data yet. [VRB-RSP-10]
+// data yet. [VRB-RSP-10] Another one is deregistered while a peer's data comes. [VRB-RSP-14]
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
@@ -11,6 +11,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "connected_qp.h"
 #include "first_device.h"
@@ -67,13 +68,30 @@ class Side {
     connect_rc(qp_, {.dest_qpn = peer.qp_->qp_num, .access = IBV_ACCESS_REMOTE_READ, .rd_atomic = 4});
   }
 
-  // READs all of the peer's memory. The status; IBV_WC_GENERAL_ERR when there is none for ten seconds.
-  ibv_wc_status read(const Side& peer) {
-    const ibv_sge to = {reinterpret_cast<uint64_t>(memory), static_cast<uint32_t>(bytes_), mr_->lkey};
-    if (post_one(qp_, IBV_WR_RDMA_READ, to, reinterpret_cast<uint64_t>(peer.memory), peer.mr_->rkey) != 0)
-      return IBV_WC_FATAL_ERR;
-    return status_within(cq_, 10s);
+  ibv_sge all() const { return {reinterpret_cast<uint64_t>(memory), static_cast<uint32_t>(bytes_), mr_->lkey}; }
+  int post_read(const Side& peer) {
+    return post_one(qp_, IBV_WR_RDMA_READ, all(), reinterpret_cast<uint64_t>(peer.memory), peer.mr_->rkey);
   }
+  // READs all of the peer's memory. The status; IBV_WC_GENERAL_ERR when there is none for ten seconds.
+  ibv_wc_status read(const Side& peer) { return post_read(peer) == 0 ? status() : IBV_WC_FATAL_ERR; }
+  ibv_wc_status status() { return status_within(cq_, 10s); }
+  void send() { ASSERT_EQ(post_one(qp_, IBV_WR_SEND, all(), 0, 0), 0); }
+  void receive() {
+    ibv_sge to = all();
+    ibv_recv_wr wr{}, *bad;
+    wr.sg_list = &to;
+    wr.num_sge = 1;
+    ASSERT_EQ(ibv_post_recv(qp_, &wr, &bad), 0);
+  }
+  // A page that was never written to is not resident.
+  void wait_for_data() {
+    unsigned char resident = 0;
+    for (const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(10s);
+         std::chrono::steady_clock::now() < until && (resident & 1) == 0; std::this_thread::yield())
+      ASSERT_EQ(mincore(memory, static_cast<size_t>(sysconf(_SC_PAGESIZE)), &resident), 0);
+    ASSERT_EQ(resident & 1, 1);
+  }
+  bool has_event() const { return has_async_event(context_); }
 
   ibv_qp_state state() {
     ibv_qp_attr attr;
@@ -111,6 +129,43 @@ void read_and_deregister() {
 
 TEST(Deregister, a_region_that_a_peer_has_read_goes_at_once) {
   read_and_deregister();
+}
+
+constexpr size_t kLong = 32 << 20;  // under way for far longer than a region takes to go
+
+// [VRB-RSP-14] [VRB-EVT-1]
+TEST(Deregister, a_region_that_a_peer_sends_to_fails_the_receive_request) {
+  Side sender(kLong), receiver(kLong);
+  sender.connect(receiver);
+  receiver.connect(sender);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_NO_FATAL_FAILURE(receiver.receive());
+    ASSERT_NO_FATAL_FAILURE(sender.send());
+  }
+  ASSERT_NO_FATAL_FAILURE(receiver.wait_for_data());
+  receiver.unmap();
+  EXPECT_EQ(receiver.status(), IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(receiver.status(), IBV_WC_WR_FLUSH_ERR);
+  EXPECT_EQ(sender.status(), IBV_WC_REM_OP_ERR);
+  EXPECT_EQ(sender.status(), IBV_WC_WR_FLUSH_ERR);
+  EXPECT_EQ(receiver.state(), IBV_QPS_ERR);
+  EXPECT_EQ(sender.state(), IBV_QPS_ERR);
+  EXPECT_FALSE(receiver.has_event() || sender.has_event()) << "the completions have told";
+  receiver.map();
+}
+
+// [VRB-RSP-14] [VRB-EVT-1]
+TEST(Deregister, a_region_that_is_read_into_fails_the_read) {
+  Side reader(kLong), owner(kLong);
+  reader.connect(owner);
+  owner.connect(reader);
+  ASSERT_EQ(reader.post_read(owner), 0);
+  ASSERT_NO_FATAL_FAILURE(reader.wait_for_data());
+  reader.unmap();
+  EXPECT_EQ(reader.status(), IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(reader.state(), IBV_QPS_ERR);
+  EXPECT_FALSE(reader.has_event()) << "the completion has told";
+  reader.map();
 }
 
 #ifndef __SANITIZE_THREAD__  // which cannot start a thread after a fork

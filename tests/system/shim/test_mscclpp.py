@@ -1,15 +1,19 @@
 """What the host side of MSCCL++ does (mscclpp.c): all functions from the shim, or from two libraries."""
+import os
+
 import built
 import session
 
 REAL = "libibverbs.so.1"
 SMALL, ALL = "4096", str(64 << 20)
+# A message is placed long before it is compared, and tsan.supp has the name of what placed it: a long memory of accesses.
+LONG_HISTORY = ("TSAN_OPTIONS", "history_size=7:" + os.environ.get("TSAN_OPTIONS", ""))
 
 
 def run(signals, largest, *libraries, preload=()):
     """Without the preload the shim is opened by path, as MSCCLPP_IBV_SO has it."""
     preload = tuple(filter(None, (session.RUNTIME, *preload)))
-    return session.run(["@PROGRAMS@/shim_mscclpp", signals, largest, *libraries], preload=preload)
+    return session.run(["@PROGRAMS@/shim_mscclpp", signals, largest, *libraries], [LONG_HISTORY], preload)
 
 
 def passes(*arguments, **more):

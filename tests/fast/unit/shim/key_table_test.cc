@@ -45,6 +45,29 @@ TEST(KeyTable, landing__of_a_region_without_an_owner_is_refused_until_it_has_one
   EXPECT_EQ(owner.made, 1u);
 }
 
+// [VRB-RSP-14]
+TEST(KeyTable, can_land__while_every_region_is_there) {
+  uint8_t memory[2][8192] = {};
+  CountedLanding owners[2];
+  KeyTable keys(&run_unguarded);
+  Segment to[2];
+  for (uint32_t i = 0; i < 2; ++i) {
+    KeyTable::Region region;
+    region.base = memory[i];
+    region.iova = reinterpret_cast<uint64_t>(memory[i]);
+    region.length = sizeof memory[i];
+    region.access = IBV_ACCESS_LOCAL_WRITE;
+    region.owner = &owners[i];
+    owners[i].made = i;
+    keys.add(kRegionKey + i, region);
+    to[i] = keys.landing({region.iova + 1, sizeof memory[i] - 1, kRegionKey + i}, nullptr).value();
+  }
+  EXPECT_TRUE(keys.can_land(to, 2));
+  keys.remove(kRegionKey + 1);
+  EXPECT_FALSE(keys.can_land(to, 2));
+  EXPECT_TRUE(keys.can_land(to, 1));
+}
+
 TEST(KeyTable, own__of_a_key_that_is_unknown_adds_no_region) {
   KeyTable keys(&run_unguarded);
   CountedLanding owner;
