@@ -21,7 +21,7 @@ run_tests() {
   local preset="$1" log="$2" status=0
   shift 2
   rm -f "$log" "$log".{xml,status,failed}
-  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --output-junit "$PWD/$log.xml" \
+  attended ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --output-junit "$PWD/$log.xml" \
     --test-output-size-passed 100000000 --test-output-size-failed 100000000 "${selected[@]}" "$@" >"$log" 2>&1 </dev/null || status=$?
   echo "$status" >"$log.status"
 }

@@ -2,11 +2,13 @@
 tests; cmake and the package manager are scripts of this test."""
 import os
 import shutil
+import signal
 import sys
 
 import files
 import process
 from environment import clean
+from wait import until
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
 sys.dont_write_bytecode = True
@@ -202,3 +204,41 @@ def test_a_build_that_ctest_cannot_read_is_an_error():
     with open(files.at("checkout/build/dev/CTestTestfile.cmake"), "a", encoding="utf-8") as tests:
         tests.write("include(nosuch.cmake)\n")
     assert "\n== Failed: dev ctest -N\n" in gate(code=1)
+
+
+def begun(name):
+    """A script's lines that say that it runs, and by which process."""
+    return f"echo $$ >{files.at(name)}.new; mv {files.at(name)}.new {files.at(name)}\n"
+
+
+def ends_all(number, names, *options):
+    """After the signal the script ends with the shell's exit code for it, and so does what it started."""
+    with process.Process([files.at("checkout/tools/test"), *options], environment()) as ran:
+        until(lambda: all(os.path.exists(files.at(name)) for name in names), "what it starts runs")
+        pids = []
+        for name in names:
+            with open(files.at(name), encoding="ascii") as pid:
+                pids.append(int(pid.read()))
+        ran.signal(number)
+        assert ran.wait() == 128 + number, ran
+        until(lambda: all(process.ended(pid) for pid in pids), "what it started has ended")
+
+
+def test_a_signal_ends_a_build():
+    checkout()
+    program("bin/cmake", begun("cmake") + "sleep 60")
+    ends_all(signal.SIGINT, ["cmake"])
+
+
+def test_a_signal_ends_tests_and_the_build_beside_them():
+    checkout()
+    program("bin/cmake", '[[ $* == *asan* ]] || {\n' + begun("cmake") + "sleep 60; }")
+    build("asan", ("deaf", "trap '' TERM\n" + begun("test") + "for _ in {1..600}; do sleep 0.1; done"))  # as the first process of a world is
+    ends_all(signal.SIGTERM, ["cmake", "test"], "--sanitizers")
+
+
+def test_a_signal_ends_the_build_that_is_waited_for():
+    checkout()
+    program("bin/cmake", '[[ $* == *asan* ]] || {\n' + begun("cmake") + "sleep 60; }")
+    build("asan", GOOD)
+    ends_all(signal.SIGHUP, ["cmake"], "--sanitizers")
