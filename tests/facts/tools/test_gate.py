@@ -242,3 +242,26 @@ def test_a_signal_ends_the_build_that_is_waited_for():
     program("bin/cmake", '[[ $* == *asan* ]] || {\n' + begun("cmake") + "sleep 60; }")
     build("asan", GOOD)
     ends_all(signal.SIGHUP, ["cmake"], "--sanitizers")
+
+
+def test_the_seed_of_a_fuzz_target_is_printed_and_repeats():
+    target = program("a target", 'printf "%s\\n" "$@"; echo "inputs" >"${@: -1:1}/new" 2>/dev/null || true\n')
+    words = [os.path.join(ROOT, "tests/fuzz/run"), target, files.at("nosuch corpus")]
+    for settings, seed in (({}, 1), ({"MRC_FUZZ_SEED": "77"}, 77)):
+        ran = process.run(words, clean(settings))
+        first, *options, corpus = ran.stdout.splitlines()
+        assert first == f"The same inputs again: MRC_FUZZ_SEED={seed}" + "".join(f" '{word}'" for word in words), ran
+        assert options[:3] == [f"-seed={seed}", "-runs=20000", "-max_len=4096"] and corpus == words[-1], ran
+        assert not os.path.exists(options[3]), ran  # the folder of new inputs
+    program("a target", "exit 77")
+    process.run(words, clean(), code=77)
+    process.run(words, clean({"MRC_FUZZ_SEED": "0"}), code=2)  # which libFuzzer takes for a random one
+
+
+def test_each_commit_has_a_seed_of_its_own():
+    checkout()
+    build("dev", ("fuzz", "[[ $MRC_FUZZ_SEED == 2 && $MRC_SWARM_FIRST == 10001 ]]"))
+    gate(code=0)  # without a commit
+    program("bin/git", "echo 00000ff123")
+    build("dev", ("fuzz", "[[ $MRC_FUZZ_SEED == 256 && $MRC_SWARM_FIRST == 2550001 ]]"))
+    gate(code=0)
