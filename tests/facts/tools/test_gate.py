@@ -265,3 +265,22 @@ def test_each_commit_has_a_seed_of_its_own():
     program("bin/git", "echo 00000ff123")
     build("dev", ("fuzz", "[[ $MRC_FUZZ_SEED == 256 && $MRC_SWARM_FIRST == 2550001 ]]"))
     gate(code=0)
+
+
+def test_installs_into_a_checkout_whose_path_has_a_space():
+    folder = checkout("a checkout")
+    os.makedirs(os.path.join(folder, "libmrc"))
+    for page in ("README.md", "libmrc/README.md"):
+        os.symlink(os.path.join(ROOT, page), os.path.join(folder, page))
+    program("bin/cmake", 'echo "cmake $*"; [[ $1 != --install ]] || mkdir -p "${@: -1}/bin" "${@: -1}/sbin"\n'
+            '[[ $1 != --install ]] || for tool in bin/nccl-net-bench sbin/mrc-fabric; do\n'
+            'printf \'#!/bin/sh\\necho "${0##*/} $*"\\n\' >"${@: -1}/$tool"; chmod +x "${@: -1}/$tool"; done\n')
+    program("bin/pkg-config", 'echo "-L$PKG_CONFIG_PATH"')
+    program("bin/cc", 'for word; do [[ $word != *checkout* ]] || exit 1; done; echo "cc $*"; printf "#!/bin/sh\\n" >out/write; chmod +x out/write\n')
+    program("bin/ibv_devices", '[[ $LD_PRELOAD == *.so && $LD_PRELOAD != *" "* ]] && echo mrc0')
+    ran = process.run([os.path.join(folder, "tools/test"), "--install"], environment())
+    assert ran.stdout.endswith("\n1 passed, 0 failed, 0 skipped\n"), ran
+    assert os.path.exists(os.path.join(folder, "build/root/sbin/mrc-fabric"))
+    with open(os.path.join(folder, "build/logs/Installation.log"), encoding="utf-8") as log:
+        text = log.read()
+    assert "\nmrc-fabric --version\n" in text and "\nmrc0\n" in text and "--test all --ranks 2" in text, text
