@@ -97,7 +97,7 @@ TEST_F(RawDatapath, a_full_plane_is_shown_again_when_it_has_room) {
   if (!fill()) GTEST_SKIP() << why_not_;
   EXPECT_TRUE(a_->planes_with_room().empty());
   ASSERT_TRUE(slow_down("1gbit"));
-  for (int rounds = 0; rounds < 1000 && a_->planes_with_room().empty(); ++rounds) {
+  for (int rounds = 0; rounds < harness::limit_ms(1000) && a_->planes_with_room().empty(); ++rounds) {
     ::poll(nullptr, 0, 2);
     a_->flush();
   }
