@@ -1,4 +1,4 @@
-"""Processes of a test: their output is kept, and every wait has a limit."""
+"""Processes of a test: their output is kept, every wait has a limit, and a sanitizer's report fails the test, whatever the exit code."""
 import os
 import re
 import select
@@ -9,6 +9,14 @@ import time
 from limits import LIMIT_S, limit
 
 LAST_OUTPUT_S = limit(2)  # children of the process may hold its output open
+REPORT = re.compile(r"^.*(?:(?:ERROR|WARNING|FATAL): \w+Sanitizer: |Sanitizer: CHECK failed|runtime error: )", re.MULTILINE)
+
+
+def no_report(words, *outputs):
+    """`words`: the process of which these are outputs."""
+    for output in outputs:
+        found = REPORT.search(output)
+        assert not found, f"a sanitizer's report of {words}:\n{output[found.start():][:6000]}"
 
 
 def run(words, env=None, code=0, limit_s=LIMIT_S, **more):
@@ -16,6 +24,7 @@ def run(words, env=None, code=0, limit_s=LIMIT_S, **more):
     words = [str(word) for word in words]
     done = subprocess.run(words, env=env, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False, **more)
     assert code is None or done.returncode == code, f"{' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    no_report(" ".join(words), done.stdout, done.stderr)
     return done
 
 
@@ -30,11 +39,11 @@ def ended(pid):
 
 class Process:
     """A program beside the test. With `merged` what it writes to its standard error is a part of `out`. The end of a `with` block
-    kills it."""
+    kills it and looks for reports in its output, as wait() does."""
 
-    def __init__(self, words, env=None, merged=False, **more):
+    def __init__(self, words, env=None, merged=False, stdin=subprocess.DEVNULL, **more):
         self.words = [str(word) for word in words]
-        self.process = subprocess.Popen(self.words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen(self.words, env=env, stdin=stdin, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT if merged else subprocess.PIPE, **more)
         self.pid = self.process.pid
         self._out = self._err = b""
@@ -45,6 +54,7 @@ class Process:
 
     def __exit__(self, *_):
         self.kill()
+        self.no_report()  # where an exception is under way, Python prints both
 
     def __str__(self):
         return f"{' '.join(self.words)}: exit {self.code}\n{self.out[-3000:]}\n{self.err[-3000:]}"
@@ -95,7 +105,11 @@ class Process:
             self.signal(signal.SIGABRT)  # a sanitizer then reports where it was
             self._collect(None)
             raise AssertionError(f"did not end within {limit_s:g} s: {self}") from None
+        self.no_report()
         return self.code
+
+    def no_report(self):
+        no_report(" ".join(self.words), self.out, self.err)
 
     def ends_within(self, limit_s):
         """Whether it ends by itself, of a process that may well stay."""
@@ -111,7 +125,7 @@ class Process:
         return self
 
     def kill(self, limit_s=LIMIT_S):
-        """Its output ends with the last process that has it, children included."""
+        """Its output ends with the last process that has it, children included. Outside of a `with` block no_report() comes after it."""
         if not self.ended():
             self.process.kill()
         self._collect(limit_s)

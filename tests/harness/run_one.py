@@ -20,7 +20,7 @@ def main():
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
     with tempfile.TemporaryDirectory(prefix="mrc-test-") as files.FOLDER:
         module = importlib.import_module(os.path.splitext(os.path.basename(script))[0])
-        getattr(module, function)(*(word for word in more if "=" not in word))
+        return getattr(module, function)(*(word for word in more if "=" not in word))
 
 
 if __name__ == "__main__":

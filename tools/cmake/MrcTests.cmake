@@ -138,10 +138,12 @@ function(mrc_gtests target)
     COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:${target}> -D target=${target} "-Dprefix=${P_PREFIX}" "-Dfilter=${P_FILTER}" "-Dcases=${P_CASES}"
             "-Dcondition=${condition}" "-Dproperties=${properties}" "-Dworld=${world}" "-Denvironment=${environment}" -D list=${list}
             -P ${PROJECT_SOURCE_DIR}/tools/cmake/ListSuites.cmake)
-  # Without the list the program was not built: a failure, but for programs that a build of sanitized tests leaves out.
+  # Without the list the program was not built: a test without a program, which tools/test takes for a failure, but for programs that
+  # a build of sanitized tests leaves out. Its labels are those of the tests that it stands for, which may be selected by them.
   set(unbuilt ${CMAKE_CURRENT_BINARY_DIR}/${P_PREFIX}${target}${part}_suites_or_none.cmake)
   file(WRITE ${unbuilt} "if(EXISTS \"${list}\")\n  include(\"${list}\")\nelseif(${condition})\n"
-                        "  add_test(${P_PREFIX}${target}_NOT_BUILT ${P_PREFIX}${target}_NOT_BUILT)\nendif()\n")
+                        "  add_test(${P_PREFIX}${target}_NOT_BUILT ${P_PREFIX}${target}_NOT_BUILT)\n"
+                        "  set_tests_properties(${P_PREFIX}${target}_NOT_BUILT PROPERTIES LABELS [==[${labels}]==])\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${unbuilt})
 endfunction()
 

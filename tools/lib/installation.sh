@@ -5,18 +5,25 @@ commands() {
   sed -n "/$2/,\$p" "$1" | sed -n '/^```sh$/,/^```$/p' | sed '1d; /^```$/,$d'
 }
 
-# install_as_readme_says ROOT [CMAKE_OPTION...]: every command as printed, but for the prefix and more options of the first.
+# install_as_readme_says ROOT [CMAKE_OPTION...]: every command as printed, but for the prefix and more options of the first. The
+# prefix is a link without spaces to ROOT: LD_PRELOAD and the flags of pkg-config are words that spaces separate.
 install_as_readme_says() {
-  local root="$1" installing using
+  local root="$1" links prefix installing using status=0
   shift
-  rm -rf "$root"
   installing=$(commands README.md 'To install:$')
   using=$(commands libmrc/README.md 'With the library installed:$')
   [[ $installing == cmake* && $using == *pkg-config* ]] || { echo "README.md or libmrc/README.md has no commands to follow"; return 1; }
   installing=${installing/$'\n'/" $*"$'\n'}
-  export PKG_CONFIG_PATH=$root/lib/pkgconfig
-  bash -euxc "${installing//\/usr\/local/$root}" && bash -euxc "${using//\/usr\/local/$root}" &&
-    use_installed "$root"
+  rm -rf "$root"
+  mkdir -p "$root"
+  links=$(mktemp -d)
+  prefix=$links/root
+  ln -s "$root" "$prefix"
+  export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+  { bash -euxc "${installing//\/usr\/local/$prefix}" && bash -euxc "${using//\/usr\/local/$prefix}" &&
+    use_installed "$prefix"; } || status=1
+  rm -r "$links"
+  return "$status"
 }
 
 # The other parts, each by one run of a program.

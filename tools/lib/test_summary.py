@@ -1,72 +1,147 @@
-"""What a run of ctest came to: counts in cases of GoogleTest, skips with their reasons, and the names of failed tests.
+"""What a run of ctest came to: counts in cases of GoogleTest, skips with their reasons, and what failed.
 
-usage: test_summary.py BUILD_DIR JUNIT_FILE [--failed]
+usage: test_summary.py LOG                    a line per reason for which something was skipped, then "N passed, N failed, N skipped"
+       test_summary.py LOG --failed [FIRST]   a line "NAME<TAB>REASON" for each test that failed. FIRST is the log of the run that
+                                              this one repeats: what failed there has to pass, a skip is a failure
+       test_summary.py LOG --cause NAME       the line of that test's output that says why it failed
 
-Prints a line per reason for which something was skipped, then "N passed, N failed, N skipped". With --failed the names of
-failed tests alone, one a line.
+Beside LOG, what ctest printed, are LOG.xml, its results; LOG.listed, the names of the tests that had to run, one a line; and
+LOG.status, its exit status. All must agree; where they do not, or are missing, that is a failure of `ctest` or of the test.
+REASON is "failed" of a test that ran and failed by its own verdict: only such a test may run again.
 """
 import collections
-import os
 import re
 import sys
 import xml.etree.ElementTree
 
-SUITE = re.compile(r"^\[==========\] Running", re.MULTILINE)
-PASSED = re.compile(r"^\[  PASSED  \] (\d+) tests?\.", re.MULTILINE)
-FAILED = re.compile(r"^\[  FAILED  \] (\d+) tests?, listed below", re.MULTILINE)
-SKIPPED = re.compile(r"^\[  SKIPPED \] (\d+) tests?, listed below", re.MULTILINE)
+RUNNING = re.compile(r"\[==========\] Running (\d+) tests?")
+PASSED = re.compile(r"\[  PASSED  \] (\d+) tests?\.")
+SKIPPED = re.compile(r"\[  SKIPPED \] (\d+) tests?, listed below")
+BEGUN_CASE = re.compile(r"\[ RUN      \] (\S+)")
+PASSED_CASE = re.compile(r"\[       OK \] (\S+)")
+SKIPPED_CASE = re.compile(r"\[  SKIPPED \] ([^\s,]+)")
 WHY_CASE = re.compile(r"^.*: Skipped\n(.+)\n", re.MULTILINE)
 WHY_TEST = re.compile(r"^skipped: (.*)$", re.MULTILINE)
-ENTRY = re.compile(r'^\d+/\d+ Testing: (.+?)$(.*?)^"\1" end time', re.MULTILINE | re.DOTALL)
+CAUSE = re.compile(r"^.*(?:E(?:rror|RROR): |WARNING: ThreadSanitizer|Failure$).*", re.MULTILINE)
+SKIP = "SKIP_RETURN_CODE=77"  # in ctest's results; without it a test that did not run lacks its program
+FAILED = "failed"
+TESTS_FAILED = 8  # exit status of ctest
 
 
-def outputs(build):
-    """The whole output of each test; ctest cuts what it writes elsewhere."""
-    with open(os.path.join(build, "Testing/Temporary/LastTest.log"), encoding="utf-8", errors="replace") as log:
-        return {match[1]: match[2] for match in ENTRY.finditer(log.read())}
+def total(pattern, text):
+    return sum(int(number) for number in pattern.findall(text))
 
 
-def number(pattern, text):
-    found = pattern.search(text)
-    return int(found[1]) if found else 0
+class Result:
+    """Of one test. `failure` is empty where it passed or was skipped."""
 
-
-def summary(tests, output):
-    """tests: (name, status) as in JUnit's file. Returns passed, failed, skipped and how often each reason for a skip came."""
-    passed = failed = skipped = 0
-    reasons = collections.Counter()
-    for name, status in tests:
-        text = output.get(name, "")
-        if status == "run" and SUITE.search(text):
-            passed += number(PASSED, text)
-            skipped += number(SKIPPED, text)
-            reasons.update(WHY_CASE.findall(text))
-        elif status == "run":
-            passed += 1
-        elif status == "notrun":
-            skipped += 1
-            reasons.update(WHY_TEST.findall(text) or ["no reason given by " + name])
+    def __init__(self, case):
+        self.name = case.get("name")
+        self.text = case.findtext("system-out") or ""
+        self.passed = self.skipped = 0
+        self.failure = ""
+        self.reasons = []
+        status = case.get("status")
+        self.failed_in_ctest = status not in ("run", "disabled")
+        if status == "run":
+            self._count_cases()
+        elif status == "fail":
+            self.failure = FAILED
+        elif status == "notrun" and case.find(f"skipped[@message='{SKIP}']") is not None:
+            self.failed_in_ctest = False
+            self.skipped = 1
+            self.reasons = WHY_TEST.findall(self.text) or ["no reason given by " + self.name]
         else:
-            passed += number(PASSED, text)
-            failed += max(1, number(FAILED, text))
-    return passed, failed, skipped, reasons
+            self.failure = "did not run: " + " ".join(self.text.split())
+
+    def _count_cases(self):
+        if not RUNNING.search(self.text):
+            self.passed = 1
+            return
+        cases, passed, skipped = (total(pattern, self.text) for pattern in (RUNNING, PASSED, SKIPPED))
+        if cases and passed + skipped == cases:
+            self.passed, self.skipped = passed, skipped
+            self.reasons = WHY_CASE.findall(self.text)
+        else:
+            self.failure = f"{passed} of {cases} cases passed and {skipped} were skipped, but its exit status is 0"
+
+    def failed_cases(self):
+        """Those of GoogleTest that were begun and neither passed nor were skipped."""
+        return set(BEGUN_CASE.findall(self.text)) - set(PASSED_CASE.findall(self.text)) - set(SKIPPED_CASE.findall(self.text))
+
+    def repeats(self, first):
+        """Whether what failed at first has passed now."""
+        return self.passed > 0 and first.failed_cases() <= set(PASSED_CASE.findall(self.text))
 
 
-def read(junit):
-    root = xml.etree.ElementTree.parse(junit).getroot()
-    return [(case.get("name"), case.get("status")) for case in root.iter("testcase")]
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as text:
+        return text.read()
+
+
+def results(log):
+    return [Result(case) for case in xml.etree.ElementTree.parse(log + ".xml").getroot().iter("testcase")]
+
+
+def failures(log):
+    """Pairs of a name and a reason."""
+    status = int(read(log + ".status"))
+    try:
+        ran = results(log)
+    except (OSError, xml.etree.ElementTree.ParseError) as why:
+        yield "ctest", f"no results, exit status {status}: {why}"
+        return
+    for result in ran:
+        if result.failure:
+            yield result.name, result.failure
+    listed, names = (collections.Counter(some) for some in (read(log + ".listed").splitlines(), (result.name for result in ran)))
+    for name in listed - names:
+        yield name, "has no result"
+    for name in names - listed:
+        yield name, "was not selected"
+    if status and not (status == TESTS_FAILED and any(result.failed_in_ctest for result in ran)):
+        yield "ctest", f"exit status {status}, and no failed test explains it"
+
+
+def repeated_failures(log, first):
+    """As failures(), of a second run."""
+    found = list(failures(log))
+    yield from found
+    if found:
+        return
+    before = {result.name: result for result in results(first)}
+    for result in results(log):
+        if not result.repeats(before[result.name]):
+            yield result.name, "did not run again: " + "; ".join(result.reasons or ["another case ran"])
+
+
+def cause(log, name):
+    """Of a failed test: from its own output, or else ctest's word for it."""
+    for result in results(log):
+        if result.name == name and (found := CAUSE.search(result.text)):
+            return found[0].strip()
+    found = re.search(rf"^ *\d+/\d+ Test +#\d+: {re.escape(name)} [ .]*\*\*\*(.*?)  +[\d.]+ sec", read(log), re.MULTILINE)
+    return found[1] if found else f"in {log}"
+
+
+def print_summary(log):
+    ran = results(log)
+    reasons = collections.Counter(why for result in ran for why in result.reasons)
+    for why, times in sorted(reasons.items()):
+        print(f"== Skipped {times}: {why}")
+    print(f"{sum(result.passed for result in ran)} passed, {sum(bool(result.failure) for result in ran)} failed, "
+          f"{sum(result.skipped for result in ran)} skipped")
 
 
 def main():
-    build, junit, *more = sys.argv[1:]
-    tests = read(junit)
-    if more == ["--failed"]:
-        sys.stdout.writelines(name + "\n" for name, status in tests if status == "fail")
-        return
-    passed, failed, skipped, reasons = summary(tests, outputs(build))
-    for why, times in sorted(reasons.items()):
-        print(f"== Skipped {times}: {why}")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    log, *more = sys.argv[1:]
+    if more[:1] == ["--failed"]:
+        found = repeated_failures(log, more[1]) if len(more) > 1 else failures(log)
+        sys.stdout.writelines(f"{name}\t{why}\n" for name, why in found)
+    elif more[:1] == ["--cause"]:
+        print(cause(log, more[1]))
+    else:
+        print_summary(log)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 """The subjects of the commits: what the change does, as a command, in a line that every tool shows whole.
 
 usage: commits_test.py SOURCE_DIR
-Looked at: the commits after FIRST, as far as the clone has them; nothing where there is no git.
+Looked at: the commits after FIRST, as far as the clone has them: all of a shallow one that does not reach back to it. An export
+has none.
 """
+import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -32,16 +35,30 @@ def self_test():
         assert list(complaints(bad)), bad
 
 
+def git(root, *words):
+    """What git prints, of a clone of another user, too; None where it fails, with its message on standard error."""
+    done = subprocess.run(["git", "-C", root, "-c", "safe.directory=*", *words], stdout=subprocess.PIPE, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
 def subjects(root):
-    """(abbreviated id, subject) of each, the newest first."""
-    done = subprocess.run(["git", "-C", root, "log", "--no-merges", "--format=%h %s", f"{FIRST}..HEAD"], capture_output=True, text=True)
-    return [line.partition(" ")[::2] for line in done.stdout.splitlines()] if done.returncode == 0 else []
+    """(abbreviated id, subject) of each, the newest first. None: they cannot be read."""
+    if not os.path.exists(os.path.join(root, ".git")) or not shutil.which("git"):
+        return []
+    since = f"{FIRST}..HEAD"
+    if git(root, "rev-parse", "--is-shallow-repository") == "true\n" and not git(root, "rev-parse", "-q", "--verify", FIRST + "^{commit}"):
+        since = "HEAD"
+    log = git(root, "log", "--no-merges", "--format=%h %s", since)
+    return None if log is None else [line.partition(" ")[::2] for line in log.splitlines()]
 
 
 def main():
     self_test()
     found = subjects(sys.argv[1])
-    # None at all is as good as well written ones: an export has no history.
+    if found is None:
+        print(f"the commits after {FIRST} cannot be read")
+        return 1
+    # An empty list is as good as well written ones: an export has no history.
     return conclude([f"{commit} '{subject}': {text}" for commit, subject in found for text in complaints(subject)], 1 + len(found),
                     "commits and the check itself")
 

@@ -39,7 +39,8 @@ AMBIENT_CALLS = re.compile(
     r"sendmsg|recvmsg|sendmmsg|recvmmsg|usleep|nanosleep|pthread_\w+)\s*\(")
 AMBIENT_NAMES = re.compile(r"std::(chrono|random_device|thread|jthread|mutex|this_thread|async)\b|\b(steady_clock|system_clock)\b")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
-SKIPPED = re.compile(r"\bGTEST_SKIP\b")
+SKIP = re.compile(r"\bGTEST_SKIP\b")
+SKIP_WITHOUT_REASON = re.compile(r"\bGTEST_SKIP\b(?!\(\)\s*<<\s*\S)")
 MACHINE_PATH = re.compile(r"(?<![\w.])(/work/|/home/\w+|/root/)")
 NS3_INCLUDE = re.compile(r"#\s*include\s*<ns3/")
 NS3_SOURCE = "sim/model/simulator.cc"  # the only source built as C++17
@@ -282,10 +283,12 @@ def check_one_way(path, lines):
             yield number, "a pointer of no type: name the type, as completions go to a core::QpSink"
 
 
-def check_unfinished(_path, lines):
+def check_unfinished(path, lines):
+    skipped, why_not = (SKIP_WITHOUT_REASON, "a skip names what the machine lacks: GTEST_SKIP() << reason")
+    if path.endswith((".h", ".cc")) and not path.startswith("tests/system/"):
+        skipped, why_not = (SKIP, "a skipped test tests nothing, and only tests of tests/system depend on the machine")
     for number, line in enumerate(lines, 1):
-        for pattern, why in ((UNFINISHED, "unfinished work belongs in an issue"), (SKIPPED, "a skipped test tests nothing"),
-                             (MACHINE_PATH, "path of one machine")):
+        for pattern, why in ((UNFINISHED, "unfinished work belongs in an issue"), (skipped, why_not), (MACHINE_PATH, "path of one machine")):
             match = pattern.search(line)
             if match:
                 yield number, f"{match.group(0)}: {why}"
@@ -322,6 +325,8 @@ def self_test():
         "tools/mrc-perf/a.cc": ['#include "core/endpoint.h"', "x = std::getenv(name);", "y = secure_getenv(name);", "o->envname(z);"],
         "libmrc/src/api/long.cc": ["int z;"] * (MAX_LINES + 1),
         "libmrc/src/base/b.cc": ["// " + "TO" + "DO later"],
+        "tests/system/skips_test.cc": ["if (a) GTEST_SKIP();", "GTEST_SKIP()", "    << why;"],
+        "tests/fast/skips_test.cc": ['GTEST_SKIP() << "needs root";'],
         "sim/model/a.h": ["#include <ns3/simulator.h>"],
         "verbs-shim/objects/a.h": ["std::mutex m;", "std::lock_guard lock(m);", "std::condition_variable_any c;", "// std::mutex"],
         "libmrc/src/core/c.cc": ["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 1) + ["}"],
@@ -355,8 +360,9 @@ def self_test():
                 "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
                 "verbs-shim/objects/open.h": 1, "libmrc/src/core/busy.h": 1, "libmrc/src/core/hidden.h": 1, "tools/mrcd/close.cc": 8,
                 "tools/mrcd/one_way.cc": 5, "libmrc/src/device/time.cc": 3, "libmrc/src/datapath/time.cc": 2,
-                "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 2, "cmake/a.cmake": 1}
+                "tests/system/skips_test.cc": 2, "tests/fast/skips_test.cc": 1, "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 2, "cmake/a.cmake": 1}
     good = {
+        "tests/system/reason_test.cc": ['if (::geteuid() != 0) GTEST_SKIP() << "needs root";'],
         "libmrc/src/core/a.cc": ['#include "wire/packet.h"', "// no clock here, rand() is forbidden", 'Instant time_of(x); f.time(3); "rand()";'],
         "tools/mrc-perf/a.cc": ['#include "options.h"', "void line(std::string* text);", "int64_t least = INT64_MIN;",
                                  "uint64_t cookie = 0; void* memory;"],

@@ -16,7 +16,7 @@ import pair
 import shark
 from namespaces import Namespaces, Planes, inside
 from process import Process, run
-from skip import Skipped, need_program
+from skip import need, need_program
 from wait import until
 
 DISCARD = 9  # the port of the packet that ends a recording
@@ -40,7 +40,9 @@ class Recording:
             self.process.err_until("^File:")
         except AssertionError:
             self.process.kill()
-            raise Skipped(f"dumpcap may not capture here: {self.process.err.strip()}") from None
+            # "You don't have permission to capture", "Operation not permitted". All else is a fault of ours.
+            need("permi" not in self.process.err, f"dumpcap may not capture here: {self.process.err.strip()}")
+            raise
 
     def ends(self):
         with open(self.path, "rb") as capture:

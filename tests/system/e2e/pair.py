@@ -42,6 +42,7 @@ class Pair:
 
     def __exit__(self, *_):
         self.kill()
+        self.no_report()
 
     def __str__(self):
         return f"{self.client}\n{self.server}"
@@ -55,6 +56,10 @@ class Pair:
             return self.client.wait(limit_s), self.server.wait(limit_s)
         finally:
             self.kill()
+
+    def no_report(self):
+        self.client.no_report()
+        self.server.no_report()
 
     def kill(self):
         """Both at once: neither may come to an orderly end because the other one is gone."""

@@ -8,6 +8,7 @@ import other_suites  # noqa: F401  # first: it extends the search path
 import built
 from lab import Lab, environment
 from limits import LIMIT_S, limit
+from process import no_report
 from streams import STEADY, Stream
 from wait import until
 
@@ -43,6 +44,7 @@ class Transfer:
 
     def __exit__(self, *_):
         self.stream.kill()
+        no_report("mrc-perf", self.stream.errors())
 
     def run_for(self, seconds):
         time.sleep(seconds)

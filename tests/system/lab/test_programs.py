@@ -126,6 +126,8 @@ class Runs:
     def __exit__(self, *_):
         for process in filter(None, (self.client, self.server)):
             process.kill()
+        for process in filter(None, (self.client, self.server)):
+            process.no_report()
 
     def write_scripts(self):
         """mpirun starts its daemon on the other host by the agent, as by ssh. It tells hosts by their names."""

@@ -5,14 +5,12 @@ processes.
 """
 import json
 import os
-import select
 import signal
 import subprocess
 
 import built
 import environment
 import files
-from limits import LIMIT_S
 from process import Process, run
 from wait import until
 
@@ -43,42 +41,30 @@ class Daemon(Process):
         assert self.wait() == 0, f"mrcd ended with {self.code}: {self.err}"
 
 
-class App:
+class App(Process):
     """An application; each call is a line to it and the rest of its answer."""
 
     def __init__(self, inside=(), env=None, **settings):
-        self.process = subprocess.Popen([*inside, built.path("APP")], env=env or settings_of(**settings), stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, bufsize=1)
-        assert self.line() == "ready"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
+        super().__init__([*inside, built.path("APP")], env or settings_of(**settings), stdin=subprocess.PIPE)
+        self.lines = 0
+        assert self.line() == "ready", self
 
     def line(self):
-        ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
-        assert ready, "the application does not answer"
-        return self.process.stdout.readline().strip()
+        self.lines += 1
+        self.out_until(rf"\A(?:.*\n){{{self.lines}}}")
+        return self.out.split("\n")[self.lines - 1].strip()
 
     def __call__(self, *words):
         text = " ".join(map(str, words))
-        self.process.stdin.write(text + "\n")
+        self.process.stdin.write(f"{text}\n".encode())
+        self.process.stdin.flush()
         answer = self.line()
         assert answer.split(" ")[0] == str(words[0]), f"{text}: {answer}"
         return answer.partition(" ")[2]
 
     def end(self):
-        """It closes its device."""
-        self.process.stdin.close()
-        assert self.process.wait(LIMIT_S) == 0
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(LIMIT_S)
-        self.process.stdin.close()
-        self.process.stdout.close()
+        """It closes its device at the end of its input, which wait() closes."""
+        assert self.wait() == 0, self
 
 
 def ctl(*words, code=0, **env):

@@ -38,6 +38,8 @@ class Watched:
         for process in self.daemons.values():
             process.kill()
         self.lab.__exit__()
+        for process in self.daemons.values():
+            process.no_report()
 
     def write_config(self, host):
         other = self.lab.address(1, 3 - host)

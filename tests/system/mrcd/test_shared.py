@@ -3,7 +3,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 
 import built
 import files
@@ -93,15 +92,13 @@ def test_killed_over_and_over():
         with Daemon(), App() as app:
             if profile(5) is None:
                 ctl("profile", "create", ctl_profiles)
-            changes = subprocess.Popen(["sh", "-c", "while :; do $0 port down 2; $0 port up 2; done", built.path("MRCCTL")],
-                                       env=settings_of(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                       start_new_session=True)
-            try:
-                until(lambda: app("port", 2) == "0", "the port does not go down")
-                until(lambda: app("port", 2) == "1", "the port does not come up")
-            finally:
-                os.killpg(changes.pid, signal.SIGKILL)
-                changes.wait(LIMIT_S)
+            with Process(["sh", "-c", "while :; do $0 port down 2; $0 port up 2; done", built.path("MRCCTL")], settings_of(),
+                         start_new_session=True) as changes:
+                try:
+                    until(lambda: app("port", 2) == "0", "the port does not go down")
+                    until(lambda: app("port", 2) == "1", "the port does not come up")
+                finally:
+                    os.killpg(changes.pid, signal.SIGKILL)
         with open(files.at("state.json"), encoding="utf-8") as state:
             assert json.load(state)["version"] == 1
 
@@ -110,7 +107,8 @@ def test_a_child_does_not_keep_its_dead_parent_alive():
     with Daemon(), App() as app:
         child = int(app("fork"))
         try:
-            app.kill()
+            app.signal(signal.SIGKILL)  # kill() would await the end of its output, which the child has, too
+            until(app.ended, "a killed process does not end")
             until(lambda: not ctl_json("show", "qps")["processes"], "the daemon still takes it for there")
         finally:
             os.kill(child, signal.SIGKILL)

@@ -11,6 +11,7 @@
 #include "connect.h"
 #include "fixture.h"
 #include "handshake.h"
+#include "harness/limits.h"
 
 namespace mrc::nccl_test {
 
@@ -305,7 +306,7 @@ int open_descriptors() {
 // has changed for 200 ms.
 int settled_descriptors() {
   int count = open_descriptors();
-  for (int same = 0, tries = 0; same < 4 && tries < 200; ++tries) {
+  for (int same = 0, tries = 0; same < 4 && tries < harness::limit_ms(200); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const int next = open_descriptors();
     same = next == count ? same + 1 : 0;

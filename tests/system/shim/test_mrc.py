@@ -5,6 +5,7 @@ import shutil
 import built
 import files
 import session
+from skip import need
 
 IMMEDIATES = "240 immediates"
 
@@ -75,15 +76,13 @@ def test_libibverbs_is_left_alone_when_no_devices_are_wanted():
 
 
 def test_other_libraries_are_found_along_the_path_of_their_opener():
-    if session.RUNTIME:  # a sanitizer's own dlopen() stands before ours, and loses the opener's path with or without us
-        return
+    need(not session.RUNTIME, "a sanitizer's own dlopen() stands before ours, and loses the opener's path with or without us")
     process = session.run(["@PROGRAMS@/shim_runpath"])
     assert process.code == 0 and process.out == "found\n", process
 
 
 def test_programs_under_sanitizers_find_the_library():
-    if session.RUNTIME:  # all others show it
-        return
+    need(not session.RUNTIME, "programs with a sanitizer are tested by the build without")
     for sanitizer in ("asan", "tsan"):
         runtime = os.environ["TEST_" + sanitizer.upper()]
         pair_works([f"@PROGRAMS@/mrc_{sanitizer}", "libmrc.so"], preload=(runtime, built.path("SHIM")))

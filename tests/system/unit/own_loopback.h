@@ -3,29 +3,32 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <gtest/gtest.h>
 #include <linux/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <thread>
 
 namespace mrc {
 
-// Runs on a thread that has the namespace. Without the rights for one there is nothing to be tested: no real links may
-// be taken down for a test.
+// Runs on a thread that has the namespace. Without the rights for one the test is skipped: no real links may be taken
+// down for a test.
 inline void with_own_loopback(const std::function<void()>& work) {
+  int refusal = 0;
   std::thread thread([&] {
     if (::unshare(CLONE_NEWNET) == 0)
       work();
     else
-      std::printf("not tested: a network namespace needs root\n");
+      refusal = errno;
   });
   thread.join();
+  if (refusal != 0) GTEST_SKIP() << "a network namespace needs root: " << std::strerror(refusal);
 }
 
 inline bool set_loopback(bool up) {

@@ -90,5 +90,10 @@ class Stream:
                 process.kill()
                 process.wait()
 
+    def errors(self):
+        """What both wrote to standard error besides the rows, of programs that have ended."""
+        self._reader.join()
+        return "".join(self.lines) + self.server.stderr.read()
+
     def words(self):
         return "".join(self.lines[-20:])

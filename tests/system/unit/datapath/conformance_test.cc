@@ -41,7 +41,7 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
   }
   // When there is room: a datapath may be full for a while, never for ever.
   void offer(const Rig::End& from, const core::TxBurst& burst) {
-    for (int tries = 0; tries < 1000; ++tries) {
+    for (int tries = 0; tries < harness::limit_ms(1000); ++tries) {
       if (from.datapath->tx_one(now(), burst)) return;
       wait(*from.datapath, 20);
     }
@@ -69,8 +69,8 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
     std::vector<Got> all;
     std::vector<core::RxBurst> bursts(static_cast<size_t>(batch));
     Datapath& other = &datapath == &a() ? b() : a();
-    uint32_t idle = 0;
-    for (uint64_t got = 0; got < packets && idle < kMaxIdle;) {
+    int idle = 0;
+    for (uint64_t got = 0; got < packets && idle < harness::limit_ms(kMaxIdle);) {
       other.tx_burst(now(), nullptr, 0);
       const int n = datapath.rx_burst(now(), bursts.data(), batch);
       EXPECT_LE(n, batch);
@@ -80,12 +80,12 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
         got += r.segments();
       }
       idle = n > 0 ? 0 : idle + 1;
-      if (n == 0 && !wait(datapath, 2000)) break;
+      if (n == 0 && !wait(datapath, harness::limit_ms(kMaxIdle))) break;
     }
     return all;
   }
 
-  static constexpr uint32_t kMaxIdle = 2000;  // waits of a datapath without descriptors, a millisecond each
+  static constexpr int kMaxIdle = 2000;  // milliseconds; a wait of a datapath without descriptors takes one
   Rig rig_;
 };
 
@@ -262,7 +262,7 @@ TEST_P(Conformance, descriptors_stay_and_tell_of_packets) {
   TestBurst t(1, 100, 100, 9);
   address(&t.burst, rig_.a, rig_.b, 0_ev);
   send(rig_.a, t.burst);
-  EXPECT_EQ(::poll(fds.data(), fds.size(), 2000), rig_.told_by);
+  EXPECT_EQ(::poll(fds.data(), fds.size(), harness::limit_ms(kMaxIdle)), rig_.told_by);
   take(b(), 1);
   core::RxBurst none;
   EXPECT_EQ(b().rx_burst(now(), &none, 1), 0);

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <filesystem>
 
 #include "local_fixture.h"
@@ -252,10 +251,7 @@ TEST_F(LocalInvalidPeers, planes_bound_to_an_interface_have_no_pipes) {
 
 // The process of another user listens, or asks.
 TEST_F(LocalInvalidPeers, no_pipe_between_users) {
-  if (::geteuid() != 0) {
-    std::fprintf(stderr, "not run: becoming another user needs root\n");
-    return;
-  }
+  if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
   End b = open();
   const LocalAddress at{loopback(false), b.port()};
   const pid_t child = ::fork();

@@ -1,6 +1,6 @@
 """The program from outside: exit codes and messages, every example readable, ranks that share a sweep write what one process writes.
 
-usage: test_cli.py MRC_SIM SIM_FOLDER MRCLOG
+usage: test_cli.py MRC_SIM SIM_FOLDER MRCLOG CLASS    the tests of that class
 """
 import filecmp
 import json
@@ -13,10 +13,11 @@ import tempfile
 import unittest
 
 import process
+import skip
 from limits import limit
 from wait import until
 
-PROGRAM, FOLDER, MRCLOG = sys.argv[1:4]
+PROGRAM, FOLDER, MRCLOG, CLASS = sys.argv[1:]
 SWEEP = """name: shared
 fabric: tiny
 workloads: [{kind: all_to_all, name: main, bytes: 30KB}]
@@ -37,7 +38,9 @@ def files_of(folder):
     return sorted(os.path.relpath(os.path.join(where, name), folder) for where, _, names in os.walk(folder) for name in names)
 
 
-class Cli(unittest.TestCase):
+class Sweep(unittest.TestCase):
+    """A scenario in a folder of the test's own."""
+
     @classmethod
     def setUpClass(cls):
         cls.once = os.path.join(tempfile.mkdtemp(prefix="mrc-sim-"), "once")
@@ -65,11 +68,27 @@ class Cli(unittest.TestCase):
 
     def serial(self):
         """What one process makes of SWEEP; run once for all tests."""
-        if not os.path.exists(Cli.once):
-            done = run("run", self.scenario, "-o", Cli.once, "-j", "1", "-q")
+        if not os.path.exists(self.once):
+            done = run("run", self.scenario, "-o", self.once, "-j", "1", "-q")
             self.assertEqual(done.returncode, 0, done.stderr)
-        return shutil.copytree(Cli.once, self.path("serial"))
+        return shutil.copytree(self.once, self.path("serial"))
 
+
+class Mpirun(Sweep):
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("mpirun"):
+            raise unittest.SkipTest("the program mpirun is missing (apt-get install openmpi-bin)")
+        super().setUpClass()
+
+    def test_mpirun_gives_the_files_of_one(self):
+        done = run("sweep", self.scenario, "--launcher", "mpi", "-o", self.path("mpirun"), "-q",
+                   prefix=("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same(self.serial(), self.path("mpirun"))
+
+
+class Cli(Sweep):
     def test_every_example_can_be_read(self):
         examples = sorted(os.listdir(os.path.join(FOLDER, "examples")))
         self.assertGreater(len([e for e in examples if e.endswith(".yaml")]), 12)
@@ -185,16 +204,6 @@ class Cli(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
             self.assert_same(serial, self.path(launcher))
 
-    def test_mpirun_gives_the_files_of_one(self):
-        mpirun = shutil.which("mpirun")
-        if mpirun is None:
-            print("mpirun is not installed (Debian package openmpi-bin): the ranks above stand for it", file=sys.stderr)
-            return
-        done = run("sweep", self.scenario, "--launcher", "mpi", "-o", self.path("mpirun"), "-q",
-                   prefix=(mpirun, "--allow-run-as-root", "--oversubscribe", "-np", "2"))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assert_same(self.serial(), self.path("mpirun"))
-
     def slurm(self, out, task, count, low, high, step):
         return run("sweep", self.scenario, "--launcher", "slurm", "-o", self.path(out), "-q",
                    env={"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": str(count), "SLURM_ARRAY_TASK_MIN": str(low),
@@ -307,5 +316,12 @@ class Cli(unittest.TestCase):
         self.assertRegex(done.stdout, r"packet_sent +- +[1-9]")
 
 
+def main():
+    result = unittest.main(argv=[sys.argv[0], CLASS], exit=False).result
+    assert result.testsRun or result.skipped, f"{CLASS} has no tests"
+    assert result.wasSuccessful(), "see above"
+    skip.need(not result.skipped, ", ".join(why for _, why in result.skipped))
+
+
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0]])
+    skip.finish(main)
