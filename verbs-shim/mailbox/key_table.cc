@@ -128,6 +128,7 @@ bool KeyTable::can_land(const Segment* segments, uint32_t count) const {
   for (const Segment& s : std::span(segments, count)) {
     if (std::none_of(regions_.begin(), regions_.end(), [&](const auto& r) { return r.second.landing == s.key; }))
       return false;
+    if (s.length == 0) continue;  // it has no last byte
     auto* const memory = reinterpret_cast<uint8_t*>(s.addr);
     const auto write_each_page = [memory, &s] {
       for (uint64_t at = 0; at < s.length; at += kPage) write_back(memory + at);

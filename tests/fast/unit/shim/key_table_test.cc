@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <optional>
 
@@ -19,6 +20,10 @@ struct CountedLanding final : LandingOwner {
 int run_unguarded(void (*access)(void*), void* argument, const iovec*, int, void**) {
   access(argument);
   return 0;
+}
+
+int refuse_every_access(void (*)(void*), void*, const iovec*, int, void**) {
+  return EFAULT;
 }
 
 // Another thread may use the key of a region that is gone while this one gets the same key for a new one.
@@ -66,6 +71,24 @@ TEST(KeyTable, can_land__while_every_region_is_there) {
   keys.remove(kRegionKey + 1);
   EXPECT_FALSE(keys.can_land(to, 2));
   EXPECT_TRUE(keys.can_land(to, 1));
+}
+
+// The byte before it is not the region's.
+TEST(KeyTable, can_land__of_an_empty_destination_touches_no_memory) {
+  uint8_t memory[64] = {};
+  CountedLanding owner;
+  KeyTable::Region region;
+  region.base = memory;
+  region.iova = 0x10000;
+  region.length = sizeof memory;
+  region.access = IBV_ACCESS_LOCAL_WRITE;
+  region.owner = &owner;
+  KeyTable keys(&refuse_every_access);
+  keys.add(kRegionKey, region);
+  const Segment empty = keys.landing({0x10000, 0, kRegionKey}, nullptr).value();
+  EXPECT_TRUE(keys.can_land(&empty, 1));
+  const Segment one = keys.landing({0x10000, 1, kRegionKey}, nullptr).value();
+  EXPECT_FALSE(keys.can_land(&one, 1));
 }
 
 TEST(KeyTable, own__of_a_key_that_is_unknown_adds_no_region) {
