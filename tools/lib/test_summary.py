@@ -49,8 +49,9 @@ class Result:
             self.failure = FAILED
         elif status == "notrun" and case.find(f"skipped[@message='{SKIP}']") is not None:
             self.failed_in_ctest = False
-            self.skipped = 1
-            self.reasons = WHY_TEST.findall(self.text) or ["no reason given by " + self.name]
+            self.reasons = WHY_TEST.findall(self.text)
+            self.skipped = int(bool(self.reasons))
+            self.failure = "" if self.reasons else "skipped without a reason"
         else:
             self.failure = "did not run: " + " ".join(self.text.split())
 

@@ -15,7 +15,7 @@ VARIABLE = re.compile(r"\$\{\w+\}")
 def texts(root):
     """path -> text of the declarations and of the Python below tests."""
     for where, folders, names in os.walk(root):
-        folders[:] = [folder for folder in folders if folder not in (".git", "build")]
+        folders[:] = [folder for folder in folders if not folder.startswith((".git", "build", "out"))]
         for name in names:
             path = os.path.relpath(os.path.join(where, name), root)
             if name == "CMakeLists.txt" or name.endswith(".cmake") or path.startswith("tests" + os.sep) and name.endswith(".py"):

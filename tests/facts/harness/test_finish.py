@@ -43,7 +43,7 @@ def test_the_end_of_the_program_fails():
 
 
 def test_an_exception_in_a_thread_fails():
-    for daemon, then in ((False, "pass"), (True, "import time; time.sleep(0.2)"), (False, "skip.need(False, 'no moon')")):
+    for daemon, then in ((False, "pass"), (True, "import wait; wait.until(lambda: threading.active_count() == 1, str)"), (False, "skip.need(False, 'no moon')")):
         fails("threads of the test failed: Thread-1 (body): AssertionError: why",
               THREAD.format(body="assert False, 'why'", daemon=daemon, then=then))
 

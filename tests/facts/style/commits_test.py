@@ -45,8 +45,10 @@ def subjects(root):
     """(abbreviated id, subject) of each, the newest first. None: they cannot be read."""
     if not os.path.exists(os.path.join(root, ".git")) or not shutil.which("git"):
         return []
+    if git(root, "rev-parse", "-q", "--verify", "HEAD") is None:  # no commit yet, or a worktree that was copied elsewhere
+        return []
     since = f"{FIRST}..HEAD"
-    if git(root, "rev-parse", "--is-shallow-repository") == "true\n" and not git(root, "rev-parse", "-q", "--verify", FIRST + "^{commit}"):
+    if not git(root, "rev-parse", "-q", "--verify", FIRST + "^{commit}"):  # a shallow clone, or an import
         since = "HEAD"
     log = git(root, "log", "--no-merges", "--format=%h %s", since)
     return None if log is None else [line.partition(" ")[::2] for line in log.splitlines()]

@@ -6,6 +6,7 @@ import commits_test
 import files
 import process
 from environment import clean
+from skip import need_program
 
 ALONE = clean({"GIT_CONFIG_GLOBAL": "/dev/null"}, without=("GIT_",))  # a hook of git that runs the tests names another repository
 
@@ -16,6 +17,7 @@ def git(*words, folder="origin"):
 
 def history(*subjects):
     """A repository `origin` with these commits; the second one is FIRST."""
+    need_program("git", "git")
     process.run(["git", "init", "-q", files.at("origin")], ALONE)
     for subject in subjects:
         git("commit", "-q", "--allow-empty", "-m", subject)
@@ -38,10 +40,15 @@ def test_a_whole_clone_and_shallow_ones():
     assert of_clone("--depth", "5") == ["Fifth", "fourth", "Third"]
 
 
-def test_a_whole_clone_without_the_first_commit_is_refused():
+def test_an_import_without_the_first_commit():
     history("Before", "First", "Third")
     commits_test.FIRST = "0" * 39 + "1"
-    assert of_clone() is None
+    assert of_clone() == ["Third", "First", "Before"]
+
+
+def test_a_repository_without_a_commit():
+    process.run(["git", "init", "-q", files.at("origin")], ALONE)
+    assert commits_test.subjects(files.at("origin")) == []
 
 
 def test_a_worktree():

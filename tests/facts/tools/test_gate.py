@@ -38,7 +38,7 @@ def checkout(folder="checkout"):
 
 
 def environment():
-    return clean({"PATH": files.at("bin") + ":" + os.environ["PATH"]}, without=("MRC_", "CTEST_", "GIT_"))
+    return clean({"PATH": files.at("bin") + ":" + os.environ["PATH"], "GIT_CEILING_DIRECTORIES": files.at()}, without=("MRC_", "CTEST_", "GIT_"))
 
 
 def build(preset, *tests):
@@ -147,6 +147,11 @@ def test_the_results_are_of_the_tests_that_ctest_lists():
     assert failures(["a"], good.replace("run", "unknown"), 0) == ["a"]
 
 
+def test_a_skip_without_a_reason_is_a_failure():
+    out = red(GOOD, ("net", "exit 77", SYSTEM), names="dev net")
+    assert "net: skipped without a reason" in out, out
+
+
 def test_a_skip_in_the_second_run_is_a_failure():
     out = red(GOOD, flaky("net", then="echo 'skipped: no root'; exit 77"), names="dev net")
     assert "net: did not run again: no root" in out, out
@@ -166,7 +171,7 @@ def test_a_case_that_failed_has_to_pass_in_the_second_run():
 def test_the_cause_is_of_the_flaky_test_alone():
     checkout()
     other = ("net.other", "echo 'OtherError: not of the first'; exit 1", SYSTEM)
-    build("dev", other, flaky("net"), flaky("slow", first="sleep 9") + ("TIMEOUT 1",))
+    build("dev", other, flaky("net"), flaky("slow", first="sleep 60") + ("TIMEOUT 5",))
     out = gate(code=1)
     assert "\n== flaky: net, first failure: AssertionError: 7 is not 8\n" in out and "\n== flaky: slow, first failure: Timeout\n" in out, out
 
@@ -213,7 +218,8 @@ def begun(name):
 
 def ends_all(number, names, *options):
     """After the signal the script ends with the shell's exit code for it, and so does what it started."""
-    with process.Process([files.at("checkout/tools/test"), *options], environment()) as ran:
+    with process.Process([files.at("checkout/tools/test"), *options], environment(),
+                         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as ran:  # nohup ignores it
         until(lambda: all(os.path.exists(files.at(name)) for name in names), "what it starts runs")
         pids = []
         for name in names:
@@ -251,10 +257,10 @@ def test_the_seed_of_a_fuzz_target_is_printed_and_repeats():
         ran = process.run(words, clean(settings))
         first, *options, corpus = ran.stdout.splitlines()
         assert first == f"The same inputs again: MRC_FUZZ_SEED={seed}" + "".join(f" '{word}'" for word in words), ran
-        assert options[:3] == [f"-seed={seed}", "-runs=20000", "-max_len=4096"] and corpus == words[-1], ran
-        assert not os.path.exists(options[3]), ran  # the folder of new inputs
-    program("a target", "exit 77")
-    process.run(words, clean(), code=77)
+        assert options[:4] == [f"-seed={seed}", "-runs=20000", "-max_len=4096", "-error_exitcode=1"] and corpus == words[-1], ran
+        assert not os.path.exists(options[4]), ran  # the folder of new inputs
+    program("a target", "exit 1")
+    process.run(words, clean(), code=1)
     process.run(words, clean({"MRC_FUZZ_SEED": "0"}), code=2)  # which libFuzzer takes for a random one
 
 

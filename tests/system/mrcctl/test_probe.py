@@ -41,7 +41,7 @@ def main():
     # Process slot 0 of the device answers: this process itself, which may be too busy once.
     gid = next(g for g in device["gids"] if g)
 
-    timeout_ms = round(limit(2000))
+    timeout_ms = min(4000, round(limit(2000)))  # mrcctl takes no more
 
     def all_answer():
         status, out, err = run(mrcctl, "probe", gid, "--max", "3", "--timeout-ms", str(timeout_ms), "--json")

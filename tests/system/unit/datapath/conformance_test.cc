@@ -63,7 +63,7 @@ class Conformance : public ::testing::TestWithParam<RigKind> {
     ::usleep(1000);
     return true;
   }
-  // `packets` packets, or what has come when nothing does for two seconds. Both ends are asked: what a driver does for
+  // `packets` packets, or what has come when nothing does for long. Both ends are asked: what a driver does for
   // the other one, such as answering for its address, it does when it is called.
   std::vector<Got> take(Datapath& datapath, uint64_t packets, int batch = 8) {
     std::vector<Got> all;

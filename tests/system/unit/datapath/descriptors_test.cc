@@ -65,7 +65,9 @@ void expect_no_port_for_another_user() {
   const auto dp = open_or_fail(loopback_config(true, 4, kEvs));
   ASSERT_NE(dp, nullptr);
   EXPECT_EQ(dp->exposure(), "");
-  if (::geteuid() == 0) EXPECT_EQ(bound_by_another_user(*dp), 0);
+  if (::geteuid() == 0) {
+    EXPECT_EQ(bound_by_another_user(*dp), 0);
+  }
 }
 
 void expect_no_port_for_another_user_under(rlim_t soft, rlim_t hard) {
