@@ -12,7 +12,7 @@ from wait import until
 
 def transfer(lab, words, more="", loop=None, server=None):
     """Both directions at once, every byte compared; the client's log must hold the words. `more` are settings of both
-    hosts, or with `server` of the client alone."""
+    hosts, or with `server` of the client alone. Returns the client's counters."""
     settings = {1: more, 2: more if server is None else server}
     env = [config(lab.device(host, "log: info\n" + settings[host], loop), f"host{host}.yaml") for host in (1, 2)]
     pair = Pair(["--verify", "--bidirectional", "--size", "1M", "--iters", "48"], env[0], server_env=env[1],
@@ -23,39 +23,36 @@ def transfer(lab, words, more="", loop=None, server=None):
     for name in ("drop_icrc", "drop_source"):
         assert report["counters"][name] == 0, report["counters"]
     assert words in pair.client.err, pair.client
+    return report["counters"]
 
 
-def all_paths_shared(lab):
+def all_paths_shared(lab, counters):
     for plane in lab.planes:
         carried = lab.shifted(plane)
         t1s = [carried[usid] for usid in lab.t1s(plane)]
-        assert min(t1s) > sum(t1s) / len(t1s) / 2, carried
+        assert min(t1s) > sum(t1s) / len(t1s) / 2, (carried, counters)
         for t0 in (f"e{plane}01", f"e{plane}02"):
-            assert carried[t0] > sum(t1s) / 4, carried
+            assert carried[t0] > sum(t1s) / 4, (carried, counters)
 
 
 def test_all_paths_with_segmentation_offload():
     with Lab() as lab:
-        transfer(lab, "GSO on")
-        all_paths_shared(lab)
+        all_paths_shared(lab, transfer(lab, "GSO on"))
 
 
 def test_all_paths_without_checksums():
     with Lab() as lab:
-        transfer(lab, "no UDP checksums", more="gso: off\n")
-        all_paths_shared(lab)
+        all_paths_shared(lab, transfer(lab, "no UDP checksums", more="gso: off\n"))
 
 
 def test_no_loop_comes_back():
     with Lab() as lab:
-        transfer(lab, "no UDP checksums", loop="dead:f{plane}{uplink:2}")
-        all_paths_shared(lab)
+        all_paths_shared(lab, transfer(lab, "no UDP checksums", loop="dead:f{plane}{uplink:2}"))
 
 
 def test_encapsulated():
     with Lab() as lab:
-        transfer(lab, "raw frames with SRv6", more="datapath: raw\n")
-        all_paths_shared(lab)
+        all_paths_shared(lab, transfer(lab, "raw frames with SRv6", more="datapath: raw\n"))
 
 
 def test_raw_and_sockets_understand_each_other():
