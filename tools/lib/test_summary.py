@@ -22,6 +22,7 @@ PASSED_CASE = re.compile(r"\[       OK \] (\S+)")
 SKIPPED_CASE = re.compile(r"\[  SKIPPED \] ([^\s,]+)")
 WHY_CASE = re.compile(r"^.*: Skipped\n(.+)\n", re.MULTILINE)
 WHY_TEST = re.compile(r"^skipped: (.*)$", re.MULTILINE)
+REPORT = re.compile(r"(?:ERROR|WARNING|FATAL): \w+Sanitizer: |Sanitizer: CHECK failed|: runtime error: ")  # of a process that it started
 CAUSE = re.compile(r"^.*(?:E(?:rror|RROR): |WARNING: ThreadSanitizer|Failure$).*", re.MULTILINE)
 SKIP = "SKIP_RETURN_CODE=77"  # in ctest's results; without it a test that did not run lacks its program
 FAILED = "failed"
@@ -43,7 +44,9 @@ class Result:
         self.reasons = []
         status = case.get("status")
         self.failed_in_ctest = status not in ("run", "disabled")
-        if status == "run":
+        if status == "run" and REPORT.search(self.text):
+            self.failure = "a sanitizer reports, but its exit status is 0"
+        elif status == "run":
             self._count_cases()
         elif status == "fail":
             self.failure = FAILED

@@ -184,6 +184,12 @@ def test_a_program_of_googletest_has_to_report_all_its_cases():
     assert out.endswith("\n1 passed, 6 failed, 0 skipped\n"), out
 
 
+def test_a_report_of_a_sanitizer_is_a_failure():
+    """Of a child, whose exit status the test does not look at."""
+    out = red(GOOD, ("net", gtest(1) + "echo '==7==ERROR: LeakSanitizer: detected memory leaks'", SYSTEM), names="dev net")
+    assert "net: a sanitizer reports" in out, out
+
+
 def test_one_build_may_have_none_of_the_selected_tests():
     checkout()
     build("asan", ("sim", "exit 0"))
