@@ -111,7 +111,7 @@ std::optional<Transmit> Endpoint::poll_transmit() {
 
 std::optional<Event> Endpoint::poll_event() {
   if (events_.empty()) return std::nullopt;
-  Event next = std::move(events_.front());
+  Event next = events_.front();
   events_.pop_front();
   return next;
 }
