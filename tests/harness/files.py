@@ -14,3 +14,10 @@ def write(name, text):
     with open(at(name), "w", encoding="utf-8") as out:
         out.write(text)
     return at(name)
+
+
+def script(name, text, shell="/bin/sh"):
+    """A program for that shell; returns the path."""
+    path = write(name, f"#!{shell}\n{text}\n")
+    os.chmod(path, 0o755)
+    return path

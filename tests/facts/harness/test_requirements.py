@@ -12,7 +12,7 @@ NAMESPACES = "import os, namespaces\nos.geteuid = lambda: 0\ndef test():\n    wi
 def programs(**texts):
     """An environment with shell scripts before the machine's programs."""
     for name, text in texts.items():
-        os.chmod(files.write(name, "#!/bin/sh\n" + text + "\n"), 0o755)
+        files.script(name, text)
     return {"PATH": files.at() + ":" + os.environ["PATH"]}
 
 

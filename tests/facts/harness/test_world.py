@@ -12,7 +12,7 @@ WORLD = os.path.join(HARNESS, "world")
 def check(unshare=None):
     """With a script in the place of the machine's program."""
     if unshare:
-        os.chmod(files.write("unshare", "#!/bin/sh\n" + unshare + "\n"), 0o755)
+        files.script("unshare", unshare)
     return process.run([WORLD, "--check"], clean({"PATH": files.at() + ":" + os.environ["PATH"]}), code=None)
 
 

@@ -19,12 +19,8 @@ SYSTEM = "LABELS system"
 
 
 def program(path, text):
-    path = files.at(path)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as out:
-        out.write("#!/bin/bash\n" + text)
-    os.chmod(path, 0o755)
-    return path
+    os.makedirs(os.path.dirname(files.at(path)), exist_ok=True)
+    return files.script(path, text, "/bin/bash")
 
 
 def checkout(folder="checkout"):

@@ -135,7 +135,7 @@ class Runs:
         for name, text in (("agent", f"host=$1; shift\nexec unshare --uts sh -c 'hostname \"$0\"; exec \"$@\"' $host {enter} sh -c \"$*\"\n"),
                            ("rank", f"export LD_PRELOAD={built.path('MRC_SHIM')} MRC_CONFIG={files.at()}/$(hostname)-ucx.yaml\n"
                                     f"exec {MPI_CHECK} {JOB_S}\n")):
-            os.chmod(files.write(name, "#!/bin/sh\n" + text), 0o755)
+            files.script(name, text)
 
     def program(self, host, command):
         for name, value in self.words.items():
