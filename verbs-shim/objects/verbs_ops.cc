@@ -80,20 +80,20 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
 }
 
 ibv_qp* create_qp(ibv_context* context, ibv_qp_init_attr_ex* init) {
-  ibv_qp_init_attr_ex granted = *init;
+  const ibv_qp_cap asked = init->cap;
   // Meaningless beside a shared receive queue, so programs leave there what they like. [VRB-QP-5]
-  if (granted.srq != nullptr) granted.cap.max_recv_wr = granted.cap.max_recv_sge = 0;
+  if (init->srq != nullptr) init->cap.max_recv_wr = init->cap.max_recv_sge = 0;
   BaseQp* const qp = or_enomem<BaseQp*>(nullptr, [&]() -> BaseQp* {
-    int error = check_qp(context, granted);
-    if (error == 0 && granted.srq != nullptr) error = Srq::of(granted.srq)->claim(granted.qp_type == IBV_QPT_UD);
+    int error = check_qp(context, *init);
+    if (error == 0 && init->srq != nullptr) error = Srq::of(init->srq)->claim(init->qp_type == IBV_QPT_UD);
     if (error != 0) return null_with<BaseQp>(error);
-    granted.cap.max_inline_data = inline_room(granted.cap);  // [VRB-QP-6]
-    return granted.qp_type == IBV_QPT_UD ? DatagramQp::create(Context::of(context), &granted)
-                                         : Qp::create(Context::of(context), &granted);
+    init->cap.max_inline_data = inline_room(init->cap);  // [VRB-QP-6]
+    return init->qp_type == IBV_QPT_UD ? DatagramQp::create(Context::of(context), init)
+                                       : Qp::create(Context::of(context), init);
   });
-  if (qp == nullptr) return nullptr;
-  init->cap = granted.cap;
-  return qp->verbs();
+  if (qp != nullptr) return qp->verbs();
+  init->cap = asked;
+  return nullptr;
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
