@@ -26,6 +26,8 @@ function(add_one name filter)
                      "set_tests_properties([==[${prefix}${target}.${name}]==] PROPERTIES${quoted})\n")
   set(text "${text}" PARENT_SCOPE)
 endfunction()
+# Without the texts of parameters, whose brackets would join lines.
+string(REGEX REPLACE " *#[^\n]*" "" listed "${listed}")
 string(REPLACE "\n" ";" lines "${listed}")
 set(suites 0)
 foreach(line IN LISTS lines)

@@ -16,7 +16,7 @@ install_as_readme_says() {
   installing=${installing/$'\n'/" $*"$'\n'}
   rm -rf "$root"
   mkdir -p "$root"
-  links=$(mktemp -d)
+  links=$(mktemp -d) || return 1
   prefix=$links/root
   ln -s "$root" "$prefix"
   export PKG_CONFIG_PATH=$prefix/lib/pkgconfig

@@ -26,7 +26,7 @@ run_tests() {
   echo "$status" >"$log.status"
 }
 
-# failures LOG [FIRST]: writes LOG.failed. That there is no verdict is a failure.
+# failures LOG [FIRST]: writes LOG.failed. That there is no verdict is a failure. Fails where it cannot be written.
 failures() {
   summary "$1" --failed "${@:2}" >"$1.failed" || printf 'ctest\tits results cannot be judged\n' >>"$1.failed"
 }
@@ -50,7 +50,10 @@ run_again() {
   again="$logs/again-$preset-${name//[^A-Za-z0-9_.-]/-}"
   echo "$name" >"$again.listed"
   run_tests "$preset" "$again" -j1 -R "^$(sed 's/[][().*+?^$|\\]/\\&/g' <<<"$name")\$"
-  failures "$again" "$logs/ctest-$preset"
+  if ! failures "$again" "$logs/ctest-$preset" || [[ ! -f $again.failed ]]; then
+    why="its second run cannot be judged"
+    return 1
+  fi
   if [[ -s $again.failed ]]; then
     IFS=$'\t' read -r _ why <"$again.failed"
     show_failures "$again" 60

@@ -148,6 +148,13 @@ def test_a_skip_without_a_reason_is_a_failure():
     assert "net: skipped without a reason" in out, out
 
 
+def test_a_second_run_without_a_verdict_is_a_failure():
+    """Its files have names that are too long."""
+    name = "net." + 245 * "x"
+    out = red((name, "exit 1", SYSTEM), names="dev " + name)
+    assert f"{name}: its second run cannot be judged" in out, out
+
+
 def test_a_skip_in_the_second_run_is_a_failure():
     out = red(GOOD, flaky("net", then="echo 'skipped: no root'; exit 77"), names="dev net")
     assert "net: did not run again: no root" in out, out
