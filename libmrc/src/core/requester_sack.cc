@@ -179,6 +179,7 @@ void Requester::update_congestion(Instant now, const wire::Packet& p, const Name
   const bool marked = p.sack.seth.m == wire::PathVerdict::kSkipOnce;
   AckSample sample;
   sample.rcvd_bytes_24 = p.sack.cc.rcvd_bytes;
+  if (named.known) sample.nominal = sent_[named.seq].nominal;
   sample.ecn_marked = marked;
   sample.rcv_cwnd_pen = p.sack.cc.rcv_cwnd_pen;
   sample.restore_cwnd = p.sack.cc.restore_cwnd;

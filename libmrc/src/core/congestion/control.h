@@ -15,6 +15,7 @@ namespace mrc::core {
 // when it is not certain which copy was answered [MRC-LOSS-6].
 struct AckSample {
   uint32_t rcvd_bytes_24 = 0;  // the receiver's count in units of 256 bytes, modulo 2^24 [MRC-CC-3]
+  uint32_t nominal = 0;        // of the packet that caused the SACK; 0: unknown
   std::optional<Duration> rtt;
   bool ecn_marked = false;
   uint8_t rcv_cwnd_pen = 0;  // 0 (none) to 127 [MRC-CC-2]
