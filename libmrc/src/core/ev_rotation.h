@@ -1,5 +1,6 @@
 // EvRotation: chooses the path of each burst of one QP: first the plane, then its next EV. SKIP is kept here: a marked
-// or trimmed EV is skipped at its next turn and is GOOD again after it [MRC-EVS-3].
+// or trimmed EV is skipped at its next turn [MRC-EVS-3], and at more of them while it is marked again and again
+// (SkipMemory).
 //
 // The plane is the one with the smallest load among those with room. Its load is the QP's packets in flight on it times
 // the plane's round trip, so a plane with longer queues has fewer packets in flight. A plane with more than 1.5 times
@@ -21,8 +22,13 @@
 // most one EV of each plane: where the second is to be skipped too, it is the plane that has queues, not the path, and
 // to pass on would only wear out the marks.
 //
-// Measured by mrc-sim: goodput of all on a fully loaded one-to-one fabric, as a share of the NICs' rate; and with one
-// T1 of 32 down, of the bandwidth of the links that are left, relative to that before (limits: 0.958 and 1):
+// The pauses of EVs that are marked again and again load the others of the plane. They are left out where the QP would
+// skip more than a quarter of the plane's EVs in a lap: then the plane is full, and no path is better than another
+// [MRC-EVS-19].
+//
+// Measured by mrc-sim, before pauses were added: goodput of all on a fully loaded one-to-one fabric, as a share of the
+// NICs' rate; and with one T1 of 32 down, of the bandwidth of the links that are left, relative to that before (limits:
+// 0.958 and 1):
 //
 //     one lap over all planes, shuffled each time, EVs of planes without room passed over   0.883   0.968 of 0.894
 //     fixed order per plane, planes in turn                                                 0.947   0.881
@@ -43,6 +49,7 @@
 #include "base/planes.h"
 #include "core/path_order.h"
 #include "core/peer_paths.h"
+#include "core/skip_memory.h"
 #include "core/trace.h"
 #include "invariant.h"
 
@@ -54,6 +61,7 @@ class EvRotation {
   static constexpr uint32_t kAlwaysInFlight = 8;
   // Of a slow plane that is drawn while nothing is in flight: what is known of it may be old.
   static constexpr int64_t kMaxPasses = 4096;
+  static constexpr uint32_t kMaxSkippedShare = 4;  // for their pauses at most one EV in so many is skipped
 
   // The next EV; none when no plane has room, or only planes with too high a load. `choice`: of the QP's profile; null:
   // it has none. `silent`: the peer is.
@@ -68,15 +76,16 @@ class EvRotation {
     PlaneSet left = planes_with_room;
     while (PathOrder::Run* run = choose_plane(*paths, left, !silent)) {
       const EvIndex ev = order_.take(run);
-      if (!take_skip(ev) && !paths->take_wait(ev)) return chosen(run, ev);
+      if (!skips_.take(ev, may_pause(*run)) && !paths->take_wait(ev)) return chosen(run, ev);
       ++passed_skipped_;
+      ++run->skipped;
       left.erase(run->plane);
     }
     // No plane is left: the second EV of the best one is used even if it is to be skipped.
     PathOrder::Run* const run = choose_plane(*paths, planes_with_room, !silent);
     if (run == nullptr) return std::nullopt;
     const EvIndex ev = order_.take(run);
-    all_skipped_ = take_skip(ev);
+    all_skipped_ = skips_.take(ev, true);
     return chosen(run, ev);
   }
 
@@ -98,15 +107,10 @@ class EvRotation {
     idle_ = true;
   }
 
-  // --- SKIP ---
-  // True when the EV was not skipped already.
-  bool skip(EvIndex ev) {
-    if (skip_.size() <= word_of(ev)) skip_.resize(word_of(ev) + 1);
-    if (skip_[word_of(ev)] & bit_of(ev)) return false;
-    skip_[word_of(ev)] |= bit_of(ev);
-    return true;
-  }
-  bool skipped(EvIndex ev) const { return word_of(ev) < skip_.size() && (skip_[word_of(ev)] & bit_of(ev)) != 0; }
+  // --- SKIP, see SkipMemory ---
+  bool skip(EvIndex ev, std::optional<uint64_t> seq, uint64_t next) { return skips_.on_marked(ev, seq, next); }
+  void on_delivered(EvIndex ev, uint64_t seq, uint64_t next) { skips_.on_delivered(ev, seq, next); }
+  bool skipped(EvIndex ev) const { return skips_.skipped(ev); }
 
   // The reason of the last choice; the number of EVs skipped before it, and of planes without room.
   TraceTrigger why() const {
@@ -118,11 +122,12 @@ class EvRotation {
   uint32_t passed_full() const { return full_; }
   void reset() {
     order_.clear();
-    skip_.clear();
+    skips_.clear();
     on_all_left();
     generation_ = 0;
   }
   void check() const {
+    skips_.check();
     for (const PathOrder::Run& run : order_.runs) MRC_INVARIANT(run.next < run.count && in_flight_.has(run.plane));
     uint64_t sum = 0;
     for (const uint32_t packets : in_flight_) sum += packets;
@@ -130,9 +135,6 @@ class EvRotation {
   }
 
  private:
-  static size_t word_of(EvIndex ev) { return ev.value() / 64u; }
-  static uint64_t bit_of(EvIndex ev) { return uint64_t{1} << (ev.value() % 64); }
-
   // Draws the order anew if the usable EVs have changed.
   void follow(PeerPaths* paths, const EvChoice* choice) {
     const uint32_t choice_generation = choice != nullptr ? choice->generation : 0;
@@ -175,18 +177,15 @@ class EvRotation {
     const bool over = min_load * 2 * (in_use - 1) > (sum - min_load) * 3;
     return in_use > 1 && min_load != 0 && over && in_flight_[best->plane] > kAlwaysInFlight ? nullptr : best;
   }
+  static bool may_pause(const PathOrder::Run& run) { return (run.skipped + 1u) * kMaxSkippedShare <= run.count; }
   EvIndex chosen(const PathOrder::Run* run, EvIndex ev) {
+    skips_.on_used(ev);
     turn_ = static_cast<uint32_t>(run - order_.runs.data() + 1) % static_cast<uint32_t>(order_.runs.size());
     return ev;
   }
-  bool take_skip(EvIndex ev) {
-    if (!skipped(ev)) return false;
-    skip_[word_of(ev)] &= ~bit_of(ev);
-    return true;
-  }
 
   PathOrder order_;
-  std::vector<uint64_t> skip_;
+  SkipMemory skips_;
   PerPlane<uint32_t> in_flight_;    // packets of this QP
   uint64_t in_flight_packets_ = 0;  // on all planes
   uint32_t turn_ = 0;               // index of a run: equal loads are served from here on

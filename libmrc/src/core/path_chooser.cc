@@ -32,7 +32,7 @@ uint32_t PathChooser::draw_order(PathOrder* order, const EvChoice* choice) const
       const auto n = static_cast<uint16_t>(order->evs.size() - first);
       if (n == 0) continue;
       for (uint16_t i = n - 1; i > 0; --i) std::swap(order->evs[first + i], order->evs[first + draw(i + 1u)]);
-      order->runs.push_back({p, first, n, 0});
+      order->runs.push_back({p, first, n, 0, 0});
       order->planes.insert(p);
     }
   }

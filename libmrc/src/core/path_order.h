@@ -11,10 +11,11 @@
 namespace mrc::core {
 
 struct PathOrder {
-  // The EVs of one plane: `count` of them, from `first` on; `next` of these is the next to be used.
+  // The EVs of one plane: `count` of them, from `first` on; `next` of these is the next to be used. `skipped`: how many
+  // the QP passed over in this lap.
   struct Run {
     PlaneId plane;
-    uint16_t first = 0, count = 0, next = 0;
+    uint16_t first = 0, count = 0, next = 0, skipped = 0;
   };
   std::vector<EvIndex> evs;
   std::vector<Run> runs;
@@ -29,6 +30,7 @@ struct PathOrder {
   // The next EV of a plane.
   EvIndex take(Run* run) const {
     const EvIndex ev = evs[run->first + run->next];
+    if (run->next == 0) run->skipped = 0;
     if (++run->next == run->count) run->next = 0;
     return ev;
   }

@@ -125,7 +125,7 @@ class Requester {
   void follow_meter();
   bool window_is_cut(const CongestionSnapshot& window);
   void apply_path_verdict(Instant now, const wire::Seth& seth, const Named& named);
-  void skip_path(Instant now, EvIndex ev, TraceTrigger why);
+  void skip_path(Instant now, EvIndex ev, std::optional<uint64_t> seq, TraceTrigger why);
   [[nodiscard]] bool take_probe_answer(Instant now, const wire::Seth& seth, uint64_t cack_next);
   void after_progress(Instant now);
   // requester_ack.cc

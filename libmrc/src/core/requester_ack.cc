@@ -89,7 +89,7 @@ void Requester::on_refused(Instant now, uint64_t seq, wire::NackReason reason) {
   const PlaneId plane = qp_.peer->paths.plane_of(r.ev);
   rotation_.on_left(plane);
   ++qp_.engine.plane_counters[plane].losses;
-  if (reason == wire::NackReason::kTrimmed) skip_path(now, r.ev, TraceTrigger::kTrimmed);
+  if (reason == wire::NackReason::kTrimmed) skip_path(now, r.ev, seq, TraceTrigger::kTrimmed);
   // Trimming proves that the path carries packets.
   if (trimmed) {
     qp_.peer->paths.on_delivered(r.ev, r.sent_at);

@@ -26,10 +26,10 @@ int64_t Requester::seq_of(Psn psn) const {
   return static_cast<int64_t>(sent_.una()) + (psn - psn_of(sent_.una()));
 }
 
-// The order of the steps matters. The named packet is read, and its lateness judged, before the SACK's own arrivals
-// change its record and the newest arrival. Congestion control then sees the window as it is after them. A probe's
-// answer comes before the search for losses, because it shows that everything sent before the probe has been
-// reported. Timers and the readiness to send depend on all of it.
+// The order of the steps matters. The named packet is read, and its lateness and its path judged, before the SACK's own
+// arrivals change its record and the newest arrival, and count as deliveries without a mark. Congestion control then
+// sees the window as it is after them. A probe's answer comes before the search for losses, because it shows that
+// everything sent before the probe has been reported. Timers and the readiness to send depend on all of it.
 void Requester::on_sack(Instant now, const wire::Packet& p) {
   const wire::Seth& seth = p.sack.seth;
   const int64_t cack_next = seq_of(seth.cack_psn) + 1;
@@ -44,7 +44,10 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
                                   .ev = seth.entropy});
   const bool counted = p.bth.ack_req && !seth.pr && note_duplicate(cack_next - 1 + seth.ack_psn_offset);
   const Named named = read_named(now, p, cack_next);
-  if (named.known) note_lateness(now, p, named);
+  if (named.known) {
+    note_lateness(now, p, named);
+    apply_path_verdict(now, seth, named);
+  }
   const bool newly_acked = take_arrivals(now, seth, static_cast<uint64_t>(cack_next));
   // Else about packets of long ago, which any host can name without a guess: it does not delay the next probe either
   // [MRC-SEC-14].
@@ -54,7 +57,7 @@ void Requester::on_sack(Instant now, const wire::Packet& p) {
   }
   follow_peer_window(seth.mpr);
   update_congestion(now, p, named);
-  apply_path_verdict(now, seth, named);
+  if (!named.known) apply_path_verdict(now, seth, named);
   if (seth.pr && !take_probe_answer(now, seth, static_cast<uint64_t>(cack_next))) return;
   detect_losses(now, false);
   after_progress(now);
@@ -107,6 +110,7 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
   // The copy that arrived of a packet sent twice is unknown; an answer sooner than any round trip was to the first.
   if (r.sends > 1 && now - r.sent_at < rtt_.min()) return;
   on_delivered(now, {r.sent_at, seq}, r.ev, true);
+  rotation_.on_delivered(r.ev, seq, sent_.nxt());
   if (r.sends == 1) qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
 }
 
@@ -235,7 +239,7 @@ void Requester::apply_path_verdict(Instant now, const wire::Seth& seth, const Na
   const std::optional<EvIndex> ev = named.ev ? named.ev : qp_.engine.ev_index_of(seth.entropy);
   if (!ev) return;
   if (seth.m == wire::PathVerdict::kSkipOnce) {
-    skip_path(now, *ev, TraceTrigger::kMarked);
+    skip_path(now, *ev, named.known ? std::optional(named.seq) : std::nullopt, TraceTrigger::kMarked);
     qp_.peer->paths.on_ecn(*ev);
   } else if (seth.m == wire::PathVerdict::kAlwaysSkip) {
     qp_.peer->paths.on_always_skip(now, *ev);
@@ -243,9 +247,10 @@ void Requester::apply_path_verdict(Instant now, const wire::Seth& seth, const Na
   }
 }
 
-void Requester::skip_path(Instant now, EvIndex ev, TraceTrigger why) {
+// `seq`: of the marked packet; none: of a probe, or of one that is not remembered.
+void Requester::skip_path(Instant now, EvIndex ev, std::optional<uint64_t> seq, TraceTrigger why) {
   const EndpointConfig& c = qp_.engine.config;
-  if (c.oblivious || !rotation_.skip(ev)) return;
+  if (c.oblivious || !rotation_.skip(ev, seq, sent_.nxt())) return;
   ++qp_.engine.counters.ev_skips;
   qp_.engine.report(now, qp_.qpn, why,
                     event::EvState{.ev = c.evs[ev].value, .state = EvState::kSkip, .plane = c.evs[ev].plane});

@@ -15,14 +15,14 @@ constexpr PlaneSet kAnywhere = PlaneSet::all();
 
 class EvRotationTest : public testing::Test {
  protected:
-  EvRotationTest()
-      : names_(config().evs),
+  explicit EvRotationTest(uint32_t evs = 6)
+      : names_(config(evs).evs),
         links_(config_.evs),
         paths_(config_, names_, links_, peer(), &counters_, nullptr, &rng_) {}
   static PlaneAddress address(uint8_t plane, uint8_t host) { return {IpAddress::v4(10, plane, 0, host), 4791}; }
-  const EndpointConfig& config() {
+  const EndpointConfig& config(uint32_t evs) {
     config_.planes = {address(0, 1), address(1, 1)};
-    for (uint32_t i = 0; i < 6; ++i) config_.evs.push_back({50000 + i, plane_at(i % 2)});
+    for (uint32_t i = 0; i < evs; ++i) config_.evs.push_back({50000 + i, plane_at(i % 2)});
     config_.ev_min_active = 1;
     return config_;
   }
@@ -38,10 +38,15 @@ class EvRotationTest : public testing::Test {
     return taken;
   }
 
-  std::vector<EvIndex> sequence(int n) {
+  std::vector<EvIndex> sequence(int n, PlaneSet room = kAnywhere) {
     std::vector<EvIndex> taken;
-    for (int i = 0; i < n; ++i) taken.push_back(next());
+    for (int i = 0; i < n; ++i) taken.push_back(next(room));
     return taken;
+  }
+  // The newest packet was sent on that EV and is marked.
+  bool skip(EvIndex ev) {
+    ++sent_;
+    return rotation_.skip(ev, sent_ - 1, sent_);
   }
   // From now on loads are in proportion to the packets in flight.
   void equal_round_trips() { paths_.on_plane_rtt(0_ev, Duration::microseconds(10)); }
@@ -56,6 +61,7 @@ class EvRotationTest : public testing::Test {
   EvLinks links_;
   PeerPaths paths_;
   EvRotation rotation_;
+  uint64_t sent_ = 0;
 };
 
 // [MRC-EVS-2]
@@ -181,7 +187,7 @@ TEST_F(EvRotationTest, of_drawn_planes_one_with_k_times_the_round_trip_is_kept_e
 // [MRC-EVS-3]
 TEST_F(EvRotationTest, a_skipped_ev_costs_its_plane_the_turn) {
   const std::vector<EvIndex> lap = sequence(6);
-  rotation_.skip(lap[0]);
+  skip(lap[0]);
   EXPECT_EQ(next(), lap[1]);
   EXPECT_EQ(rotation_.why(), TraceTrigger::kSkipped);
   EXPECT_EQ(rotation_.passed_skipped(), 1u);
@@ -206,11 +212,11 @@ TEST_F(EvRotationTest, an_ev_that_waits_for_its_verdict_costs_its_plane_the_turn
 TEST_F(EvRotationTest, one_choice_passes_one_ev_of_a_plane) {
   const std::vector<EvIndex> lap = sequence(6);
   const PlaneSet room{paths_.plane_of(lap[0])};
-  rotation_.skip(lap[0]);
+  skip(lap[0]);
   EXPECT_EQ(next(room), lap[2]);
   EXPECT_EQ(rotation_.why(), TraceTrigger::kSkipped);
-  rotation_.skip(lap[4]);
-  rotation_.skip(lap[0]);
+  skip(lap[4]);
+  skip(lap[0]);
   EXPECT_EQ(next(room), lap[0]);
   EXPECT_EQ(rotation_.why(), TraceTrigger::kAllSkipped);
   EXPECT_FALSE(rotation_.skipped(lap[0]));
@@ -220,8 +226,8 @@ TEST_F(EvRotationTest, one_choice_passes_one_ev_of_a_plane) {
 
 // [MRC-EVS-3]
 TEST_F(EvRotationTest, a_skipped_ev_is_passed_over_once) {
-  EXPECT_TRUE(rotation_.skip(4_ev));
-  EXPECT_FALSE(rotation_.skip(4_ev));  // skipped already: no second transition
+  EXPECT_TRUE(skip(4_ev));
+  EXPECT_FALSE(skip(4_ev));  // skipped already: no second transition
   EXPECT_TRUE(rotation_.skipped(4_ev));
   EXPECT_EQ(take(5).count(4_ev), 0u);
   EXPECT_FALSE(rotation_.skipped(4_ev));  // GOOD again
@@ -229,7 +235,7 @@ TEST_F(EvRotationTest, a_skipped_ev_is_passed_over_once) {
 }
 
 TEST_F(EvRotationTest, with_every_ev_skipped_any_is_as_good_as_another) {
-  for (const EvIndex ev : EvRange(6)) rotation_.skip(ev);
+  for (const EvIndex ev : EvRange(6)) skip(ev);
   EXPECT_LT(next(), 6_ev);
   EXPECT_EQ(rotation_.why(), TraceTrigger::kAllSkipped);
   EXPECT_EQ(rotation_.passed_skipped(), 2u);  // one of each plane
@@ -237,10 +243,43 @@ TEST_F(EvRotationTest, with_every_ev_skipped_any_is_as_good_as_another) {
   for (const EvIndex ev : EvRange(6)) EXPECT_FALSE(rotation_.skipped(ev));
 }
 
+// Of eight EVs on one plane some are marked.
+class EvRotationPauses : public EvRotationTest {
+ protected:
+  EvRotationPauses() : EvRotationTest(16), lap_(uses(8)) {}
+  std::vector<EvIndex> uses(int n) { return sequence(n, 1_planes); }
+  std::vector<EvIndex> lap_without(std::set<size_t> places) const {
+    std::vector<EvIndex> left;
+    for (size_t i = 0; i < lap_.size(); ++i)
+      if (places.count(i) == 0) left.push_back(lap_[i]);
+    return left;
+  }
+
+  const std::vector<EvIndex> lap_;
+};
+
+// [MRC-EVS-19]
+TEST_F(EvRotationPauses, a_marked_ev_pauses_after_its_next_use) {
+  skip(lap_[0]);
+  EXPECT_EQ(uses(7), lap_without({0}));  // as each mark requires
+  EXPECT_EQ(uses(8), lap_);
+  for (int lap = 0; lap < 2; ++lap) EXPECT_EQ(uses(7), lap_without({0}));
+  EXPECT_EQ(uses(8), lap_);
+}
+
+// A full plane has marks everywhere. [MRC-EVS-19]
+TEST_F(EvRotationPauses, a_quarter_of_the_evs_pause_at_most) {
+  for (const size_t place : {0, 2, 4}) skip(lap_[place]);
+  EXPECT_EQ(uses(5), lap_without({0, 2, 4}));
+  EXPECT_EQ(uses(8), lap_);
+  for (int lap = 0; lap < 2; ++lap) EXPECT_EQ(uses(6), lap_without({0, 2}));
+  EXPECT_EQ(uses(7), lap_without({4}));
+}
+
 // [MRC-EVS-1]
 TEST_F(EvRotationTest, skip_of_one_rotation_is_not_that_of_another) {
   EvRotation other;
-  rotation_.skip(2_ev);
+  skip(2_ev);
   EXPECT_FALSE(other.skipped(2_ev));
   std::set<EvIndex> visited;
   for (int i = 0; i < 6; ++i) {
@@ -274,7 +313,7 @@ TEST_F(EvRotationTest, nothing_to_choose_from) {
 // [MRC-QP-3]
 TEST_F(EvRotationTest, reset_forgets_skip_and_lap) {
   next();
-  rotation_.skip(1_ev);
+  skip(1_ev);
   rotation_.reset();
   EXPECT_FALSE(rotation_.skipped(1_ev));
   EXPECT_EQ(take(6), (std::multiset<EvIndex>{0_ev, 1_ev, 2_ev, 3_ev, 4_ev, 5_ev}));
