@@ -19,8 +19,8 @@ def over_interfaces(lab, host, more=""):
 def test_encapsulated_over_interfaces():
     need_dpdk()
     with Lab() as lab:
-        transfer(lab, "DPDK with SRv6", more=over_interfaces(lab, 1), server=over_interfaces(lab, 2))
-        all_paths_shared(lab)
+        counters = transfer(lab, "DPDK with SRv6", more=over_interfaces(lab, 1), server=over_interfaces(lab, 2))
+        all_paths_shared(lab, counters)
 
 
 def test_dpdk_and_sockets_understand_each_other():

@@ -18,8 +18,7 @@ def attached(lab, host):
 def test_encapsulated():
     # mrc-perf agrees with its peer over TCP on the same interface: the program passes that on.
     with Lab() as lab:
-        transfer(lab, "by AF_XDP", more="datapath: raw\nraw_io: xdp\n")
-        all_paths_shared(lab)
+        all_paths_shared(lab, transfer(lab, "by AF_XDP", more="datapath: raw\nraw_io: xdp\n"))
         assert attached(lab, 1) == attached(lab, 2) == 0
 
 
