@@ -4,12 +4,16 @@ usage: test_summary.py LOG                    a line per reason for which someth
        test_summary.py LOG --failed [FIRST]   a line "NAME<TAB>REASON" for each test that failed. FIRST is the log of the run that
                                               this one repeats: what failed there has to pass, a skip is a failure
        test_summary.py LOG --cause NAME       the line of that test's output that says why it failed
+       test_summary.py --list                 of ctest's list in JSON, from the standard input, a line "NAME<TAB>KIND" for each test
 
-Beside LOG, what ctest printed, are LOG.xml, its results; LOG.listed, the names of the tests that had to run, one a line; and
-LOG.status, its exit status. All must agree; where they do not, or are missing, that is a failure of `ctest` or of the test.
+Beside LOG, what ctest printed, are LOG.xml, its results; LOG.listed, the tests that had to run, from --list; and LOG.status, its exit
+status. All must agree; where they do not, or are missing, that is a failure of `ctest` or of the test. An exit status of 0 is not
+enough of a test whose KIND has a report of its own: the cases of GoogleTest, and the last word of tests/harness/skip.py.
 REASON is "failed" of a test that ran and failed by its own verdict: only such a test may run again.
 """
 import collections
+import json
+import os
 import re
 import sys
 import xml.etree.ElementTree
@@ -24,6 +28,10 @@ WHY_CASE = re.compile(r"^.*: Skipped\n(.+)\n", re.MULTILINE)
 WHY_TEST = re.compile(r"^skipped: (.*)$", re.MULTILINE)
 REPORT = re.compile(r"(?:ERROR|WARNING|FATAL): \w+Sanitizer: |Sanitizer: CHECK failed|: runtime error: ")  # of a process that it started
 CAUSE = re.compile(r"^.*(?:E(?:rror|RROR): |WARNING: ThreadSanitizer|Failure$).*", re.MULTILINE)
+DISABLED = re.compile(r"YOU HAVE \d+ DISABLED TEST")
+CHILD_FAILED = re.compile(r"^.*: Failure$", re.MULTILINE)  # an assertion, of a process that the test forked
+LAST_WORD = re.compile(r"^passed$", re.MULTILINE)  # of tests/harness/skip.py
+GOOGLETEST, PYTHON, OTHER = "googletest", "python", "other"
 SKIP = "SKIP_RETURN_CODE=77"  # in ctest's results; without it a test that did not run lacks its program
 FAILED = "failed"
 TESTS_FAILED = 8  # exit status of ctest
@@ -36,7 +44,7 @@ def total(pattern, text):
 class Result:
     """Of one test. `failure` is empty where it passed or was skipped."""
 
-    def __init__(self, case):
+    def __init__(self, case, kinds):
         self.name = case.get("name")
         self.text = case.findtext("system-out") or ""
         self.passed = self.skipped = 0
@@ -47,7 +55,7 @@ class Result:
         if status == "run" and REPORT.search(self.text):
             self.failure = "a sanitizer reports, but its exit status is 0"
         elif status == "run":
-            self._count_cases()
+            self._read_report(kinds.get(self.name, OTHER))
         elif status == "fail":
             self.failure = FAILED
         elif status == "notrun" and case.find(f"skipped[@message='{SKIP}']") is not None:
@@ -58,12 +66,23 @@ class Result:
         else:
             self.failure = "did not run: " + " ".join(self.text.split())
 
-    def _count_cases(self):
-        if not RUNNING.search(self.text):
+    def _read_report(self, kind):
+        if kind == GOOGLETEST or RUNNING.search(self.text):
+            self._count_cases()
+        elif kind == PYTHON and not LAST_WORD.search(self.text):
+            self.failure = "it did not run to its end, but its exit status is 0"
+        else:
             self.passed = 1
-            return
+
+    def _count_cases(self):
         cases, passed, skipped = (total(pattern, self.text) for pattern in (RUNNING, PASSED, SKIPPED))
-        if cases and passed + skipped == cases:
+        if len(RUNNING.findall(self.text)) != 1:
+            self.failure = "it does not report its cases once, but its exit status is 0"
+        elif DISABLED.search(self.text):
+            self.failure = "cases are disabled, which nobody would notice"
+        elif CHILD_FAILED.search(self.text):
+            self.failure = "an assertion failed, but its exit status is 0"
+        elif cases and passed + skipped == cases:
             self.passed, self.skipped = passed, skipped
             self.reasons = WHY_CASE.findall(self.text)
         else:
@@ -83,8 +102,22 @@ def read(path):
         return text.read()
 
 
+def listed(log):
+    """Pairs of a name and a kind."""
+    return [line.split("\t") for line in read(log + ".listed").splitlines()]
+
+
 def results(log):
-    return [Result(case) for case in xml.etree.ElementTree.parse(log + ".xml").getroot().iter("testcase")]
+    kinds = dict(listed(log))
+    return [Result(case, kinds) for case in xml.etree.ElementTree.parse(log + ".xml").getroot().iter("testcase")]
+
+
+def print_list(tests):
+    for test in tests:
+        command = test.get("command", [])
+        python = any(os.path.basename(word) == "run_one.py" for word in command)
+        googletest = any(word.startswith("--gtest_filter=") for word in command)
+        print(f"{test['name']}\t{GOOGLETEST if googletest else PYTHON if python else OTHER}")
 
 
 def failures(log):
@@ -98,10 +131,10 @@ def failures(log):
     for result in ran:
         if result.failure:
             yield result.name, result.failure
-    listed, names = (collections.Counter(some) for some in (read(log + ".listed").splitlines(), (result.name for result in ran)))
-    for name in listed - names:
+    wanted, names = (collections.Counter(some) for some in ((name for name, _ in listed(log)), (result.name for result in ran)))
+    for name in wanted - names:
         yield name, "has no result"
-    for name in names - listed:
+    for name in names - wanted:
         yield name, "was not selected"
     if status and not (status == TESTS_FAILED and any(result.failed_in_ctest for result in ran)):
         yield "ctest", f"exit status {status}, and no failed test explains it"
@@ -139,7 +172,9 @@ def print_summary(log):
 
 def main():
     log, *more = sys.argv[1:]
-    if more[:1] == ["--failed"]:
+    if log == "--list":
+        print_list(json.load(sys.stdin)["tests"])
+    elif more[:1] == ["--failed"]:
         found = repeated_failures(log, more[1]) if len(more) > 1 else failures(log)
         sys.stdout.writelines(f"{name}\t{why}\n" for name, why in found)
     elif more[:1] == ["--cause"]:

@@ -8,12 +8,12 @@ readonly kMaxFlaky=3
 builds_tested=()    # presets
 tests_selected=no   # whether any of these has a test that is selected
 
-# selected_tests PRESET [ctest arguments]: their names, one a line.
-selected_tests() {
-  ctest --test-dir "build/$1" "${selected[@]}" "${@:2}" -N | sed -n '/^ *Test *#[0-9]*: /{s///; s/ (Disabled)$//; p}'
-}
-
 summary() { python3 -B tools/lib/test_summary.py "$@"; }
+
+# selected_tests PRESET [ctest arguments]: a line "NAME<TAB>KIND" for each.
+selected_tests() {
+  ctest --test-dir "build/$1" "${selected[@]}" "${@:2}" --show-only=json-v1 | summary --list
+}
 
 # run_tests PRESET LOG [ctest arguments]: LOG.listed is there already. All output goes into the results, because it is judged.
 # Tests count in half processors.
@@ -48,7 +48,7 @@ show_failures() {  # show_failures LOG [LINES]
 run_again() {
   local preset="$1" name="$2" again
   again="$logs/again-$preset-${name//[^A-Za-z0-9_.-]/-}"
-  echo "$name" >"$again.listed"
+  awk -F '\t' -v OFS='\t' 'BEGIN { name = ARGV[1]; delete ARGV[1] } $1 == name' "$name" "$logs/ctest-$preset.listed" >"$again.listed"
   run_tests "$preset" "$again" -j1 -R "^$(sed 's/[][().*+?^$|\\]/\\&/g' <<<"$name")\$"
   if ! failures "$again" "$logs/ctest-$preset" || [[ ! -f $again.failed ]]; then
     why="its second run cannot be judged"
@@ -73,6 +73,10 @@ test_build() {
     return
   fi
   tests_selected=yes
+  if compgen -G "build/$preset/CTestCustom.*" >/dev/null; then
+    failed+=("build/$preset/CTestCustom.*, which may leave out tests")
+    return
+  fi
   run_tests "$preset" "$log" -j$((2 * jobs)) ${filter:+-R "$filter"}
   count "$log"
   failures "$log"
@@ -82,7 +86,7 @@ test_build() {
     printf '%s\n' "${lines[@]}"
     show_failures "$log"
     ! grep -q '^ctest'$'\t' "$log.failed" || tail -n 20 "$log"
-    system=$(selected_tests "$preset" -L system)
+    system=$(selected_tests "$preset" -L system | cut -f 1)
   fi
   for line in "${lines[@]}"; do
     IFS=$'\t' read -r name why <<<"$line"
@@ -94,6 +98,7 @@ test_build() {
       [[ $why == failed ]] || say "Failed: $name: $why"
     fi
   done
+  [[ $passed -gt $before || ${#lines[@]} -gt 0 || -n $filter$area ]] || failed+=("no test of $preset ran: all were skipped")
   say "Tests ($preset): $((passed - before)) passed, $((skipped - before_skipped)) skipped in $((SECONDS - start)) s"
 }
 

@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools/lib"))
 import test_summary
 
 SYSTEM = "LABELS system"
+KINDS = {"unit": "--gtest_filter=Suite.*", "py": "tests/harness/run_one.py"}
 
 
 def program(path, text):
@@ -38,11 +39,12 @@ def environment():
 
 
 def build(preset, *tests):
-    """Each test: name, script, properties of ctest, the text of it."""
+    """Each test: name, script, properties of ctest, the text of it. KINDS are told by a word of the command."""
     lines = []
     for number, (name, script, *properties) in enumerate(tests):
         path = program(f"checkout/scripts/{preset}{number}", script) if script is not None else f"{name}-is-missing"
-        lines += [f'add_test("{name}" "{path}")', f'set_tests_properties("{name}" PROPERTIES SKIP_RETURN_CODE 77 {" ".join(properties)})']
+        word = KINDS.get(name.split(".")[0], "")
+        lines += [f'add_test("{name}" "{path}" "{word}")', f'set_tests_properties("{name}" PROPERTIES SKIP_RETURN_CODE 77 {" ".join(properties)})']
     os.makedirs(files.at("checkout/build", preset), exist_ok=True)
     files.write(f"checkout/build/{preset}/CTestTestfile.cmake", "\n".join(lines) + "\n")
 
@@ -128,7 +130,7 @@ def test_a_ctest_that_is_killed_in_the_second_run_is_a_failure():
 def failures(listed, results, status):
     """Of a run of which ctest left this."""
     log = files.write("ctest", "")
-    for part, text in (("listed", "".join(name + "\n" for name in listed)), ("xml", results), ("status", f"{status}\n")):
+    for part, text in (("listed", "".join(name + "\tother\n" for name in listed)), ("xml", results), ("status", f"{status}\n")):
         files.write("ctest." + part, text)
     return [name for name, _ in test_summary.failures(log)]
 
@@ -185,6 +187,35 @@ def test_a_program_of_googletest_has_to_report_all_its_cases():
     names = [f"unit{number}" for number in range(len(scripts))]
     out = red(GOOD, *((name, script, SYSTEM) for name, script in zip(names, scripts)), names=",".join("dev " + name for name in names))
     assert out.endswith("\n1 passed, 6 failed, 0 skipped\n"), out
+
+
+def test_an_exit_status_is_no_report():
+    """Of a test that ended before it, or whose report says otherwise."""
+    scripts = {"unit.none": "", "unit.twice": gtest(1) + gtest(1), "unit.child": "echo 'a_test.cc:7: Failure'\n" + gtest(1),
+               "unit.disabled": gtest(1) + "echo '  YOU HAVE 1 DISABLED TEST'", "py.ended_early": "echo it begins"}
+    out = red(GOOD, ("unit.good", gtest(2)), ("py.good", "echo passed"), *scripts.items(),
+              names=",".join("dev " + name for name in scripts))
+    assert out.endswith("\n4 passed, 5 failed, 0 skipped\n"), out
+
+
+def test_a_build_of_which_every_test_is_skipped_is_a_failure():
+    red(("net", "echo 'skipped: no root'; exit 77", SYSTEM), names="no test of dev ran: all were skipped")
+
+
+def test_a_file_that_leaves_out_tests_is_a_failure():
+    checkout()
+    build("dev", GOOD, ("bad", "exit 1"))
+    files.write("checkout/build/dev/CTestCustom.cmake", "set(CTEST_CUSTOM_TESTS_IGNORE bad)\n")
+    assert "\n== Failed: build/dev/CTestCustom.*, which may leave out tests\n" in gate(code=1)
+
+
+def test_settings_of_the_caller_are_forgotten_or_refused():
+    checkout()
+    build("dev", ("settings", "[[ -z $TEST_SCALE$NCCL_DEBUG$GTEST_FILTER$MRC_FAULT ]]"))
+    for name in ("TEST_SCALE", "NCCL_DEBUG", "GTEST_FILTER", "MRC_FAULT"):
+        process.run([files.at("checkout/tools/test")], {**environment(), name: "1"})
+    refused = process.run([files.at("checkout/tools/test")], {**environment(), "MRC_SWARM_SEEDS": "0"}, code=1)
+    assert "MRC_SWARM_SEEDS is '0': it has to be a number from 1 on" in refused.stderr, refused
 
 
 def test_a_report_of_a_sanitizer_is_a_failure():
