@@ -8,6 +8,7 @@ import time
 
 from limits import LIMIT_S, limit
 
+CRASHES = {-number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)}
 LAST_OUTPUT_S = limit(2)  # children of the process may hold its output open
 REPORT = re.compile(r"^.*(?:(?:ERROR|WARNING|FATAL): \w+Sanitizer: |Sanitizer: CHECK failed|runtime error: )", re.MULTILINE)
 
@@ -19,12 +20,19 @@ def no_report(words, *outputs):
         assert not found, f"a sanitizer's report of {words}:\n{output[found.start():][:6000]}"
 
 
+def no_crash(words, code):
+    """`code`: the exit code of that process, negative for a signal."""
+    assert code not in CRASHES, f"{words} ended by {signal.Signals(-code).name}"
+
+
 def run(words, env=None, code=0, limit_s=LIMIT_S, **more):
     """Runs a program to its end; returns what subprocess.run() does. It must end with that exit code; None: with any."""
     words = [str(word) for word in words]
     done = subprocess.run(words, env=env, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False, **more)
     assert code is None or done.returncode == code, f"{' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     no_report(" ".join(words), done.stdout, done.stderr)
+    if code is None:
+        no_crash(" ".join(words), done.returncode)
     return done
 
 
@@ -39,7 +47,7 @@ def ended(pid):
 
 class Process:
     """A program beside the test. With `merged` what it writes to its standard error is a part of `out`. The end of a `with` block
-    kills it and looks for reports in its output, as wait() does."""
+    kills it and looks for reports in its output, as wait() does, and for a crash."""
 
     def __init__(self, words, env=None, merged=False, stdin=subprocess.DEVNULL, **more):
         self.words = [str(word) for word in words]
@@ -110,6 +118,7 @@ class Process:
 
     def no_report(self):
         no_report(" ".join(self.words), self.out, self.err)
+        no_crash(" ".join(self.words), self.process.returncode)
 
     def ends_within(self, limit_s):
         """Whether it ends by itself, of a process that may well stay."""

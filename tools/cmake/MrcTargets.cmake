@@ -22,6 +22,14 @@ if(MRC_BUILD_FUZZERS)
   target_compile_options(mrc_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# A part that is left out, because a package is missing: said, or refused with MRC_REQUIRE_ALL.
+function(mrc_left_out what)
+  if(MRC_REQUIRE_ALL)
+    message(FATAL_ERROR "${what}")
+  endif()
+  message(STATUS "${what}")
+endfunction()
+
 # With MRC_QUICK_BUILD: options for what runs once or is compiled often: configuration, JSON, command lines, tests. Programs
 # have no line numbers either, unless a sanitizer reports them; what programs of others load keeps its own.
 # A release is compiled source by source; command lines at -O3 would be half of its time.

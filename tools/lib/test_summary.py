@@ -9,7 +9,7 @@ usage: test_summary.py LOG                    a line per reason for which someth
 Beside LOG, what ctest printed, are LOG.xml, its results; LOG.listed, the tests that had to run, from --list; and LOG.status, its exit
 status. All must agree; where they do not, or are missing, that is a failure of `ctest` or of the test. An exit status of 0 is not
 enough of a test whose KIND has a report of its own: the cases of GoogleTest, and the last word of tests/harness/skip.py.
-REASON is "failed" of a test that ran and failed by its own verdict: only such a test may run again.
+REASON is "failed" of a test that ran and failed by its own verdict: only such a test may run again, and not one that crashed.
 """
 import collections
 import json
@@ -27,6 +27,8 @@ SKIPPED_CASE = re.compile(r"\[  SKIPPED \] ([^\s,]+)")
 WHY_CASE = re.compile(r"^.*: Skipped\n(.+)\n", re.MULTILINE)
 WHY_TEST = re.compile(r"^skipped: (.*)$", re.MULTILINE)
 REPORT = re.compile(r"(?:ERROR|WARNING|FATAL): \w+Sanitizer: |Sanitizer: CHECK failed|: runtime error: ")  # of a process that it started
+# What a shell says of a program that ended by a signal of its own.
+CRASH = re.compile(r"^(?:\S+: (?:line )?\d+: +\d+ )?(?:Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception)\b", re.MULTILINE)
 CAUSE = re.compile(r"^.*(?:E(?:rror|RROR): |WARNING: ThreadSanitizer|Failure$).*", re.MULTILINE)
 DISABLED = re.compile(r"YOU HAVE \d+ DISABLED TEST")
 CHILD_FAILED = re.compile(r"^.*: Failure$", re.MULTILINE)  # an assertion, of a process that the test forked
@@ -52,8 +54,10 @@ class Result:
         self.reasons = []
         status = case.get("status")
         self.failed_in_ctest = status not in ("run", "disabled")
-        if status == "run" and REPORT.search(self.text):
-            self.failure = "a sanitizer reports, but its exit status is 0"
+        if REPORT.search(self.text):  # no chance: it does not run again
+            self.failure = "a sanitizer reports"
+        elif status == "fail" and CRASH.search(self.text):
+            self.failure = "it crashed"
         elif status == "run":
             self._read_report(kinds.get(self.name, OTHER))
         elif status == "fail":
@@ -67,10 +71,10 @@ class Result:
             self.failure = "did not run: " + " ".join(self.text.split())
 
     def _read_report(self, kind):
-        if kind == GOOGLETEST or RUNNING.search(self.text):
-            self._count_cases()
-        elif kind == PYTHON and not LAST_WORD.search(self.text):
+        if kind == PYTHON and not LAST_WORD.search(self.text):
             self.failure = "it did not run to its end, but its exit status is 0"
+        elif kind == GOOGLETEST or RUNNING.search(self.text):
+            self._count_cases()
         else:
             self.passed = 1
 

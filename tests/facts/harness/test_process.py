@@ -1,4 +1,5 @@
-"""A sanitizer's report fails the test of the process, whatever its exit code and however it ends (tests/harness/process.py)."""
+"""A sanitizer's report or a crash fails the test of the process, whatever its exit code and however it ends
+(tests/harness/process.py)."""
 import subprocess
 
 import process
@@ -46,6 +47,24 @@ def test_reports_are_found():
         refused(lambda text=text: killed(text), text)
     refused(lambda: waited(REPORTS[0], merged=True), REPORTS[0])
     refused(lambda: killed_unread(REPORTS[0]), REPORTS[0])
+
+
+def test_crashes_are_found():
+    def beside(command):
+        with process.Process(["sh", "-c", f"echo ready; {command}"]) as server:
+            server.out_until("ready")
+            assert server.ends_within(process.LIMIT_S)
+
+    for name in ("SEGV", "ABRT"):
+        for act in (lambda name=name: process.run(["sh", "-c", f"kill -{name} $$"], code=None), lambda name=name: beside(f"kill -{name} $$")):
+            try:
+                act()
+            except AssertionError as failure:
+                assert f"ended by SIG{name}" in str(failure), failure
+            else:
+                raise AssertionError(f"SIG{name} is not found")
+    beside("kill -TERM $$")
+    assert process.run(["sh", "-c", "kill -KILL $$"], code=None).returncode == -9
 
 
 def test_other_output_is_none():

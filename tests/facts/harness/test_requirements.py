@@ -42,3 +42,9 @@ def test_an_error_of_ip():
     later = programs(unshare="exit 0", ip="""case $* in *lnik*) echo 'Object "lnik" is unknown' >&2; exit 1 ;; esac""")
     fails('Object "lnik" is unknown', NAMESPACES.format("namespaces.ip('lnik', 'add')"), **later)
     passes(NAMESPACES.format("namespaces.ip('link', 'add')"), **later)
+
+
+def test_a_program_that_its_package_does_not_have():
+    wanted = "import skip\ndef test():\n    skip.need_program('ib_wirte_bw', 'perftest')\n"
+    fails("package perftest is installed and has no program ib_wirte_bw", wanted, **programs(**{"dpkg-query": "printf installed"}))
+    is_skipped("the program ib_wirte_bw is missing (apt-get install perftest)", wanted, **programs(**{"dpkg-query": "exit 1"}))

@@ -3,6 +3,7 @@ tests; cmake and the package manager are scripts of this test."""
 import os
 import shutil
 import signal
+import subprocess
 import sys
 
 import files
@@ -222,6 +223,24 @@ def test_a_report_of_a_sanitizer_is_a_failure():
     """Of a child, whose exit status the test does not look at."""
     out = red(GOOD, ("net", gtest(1) + "echo '==7==ERROR: LeakSanitizer: detected memory leaks'", SYSTEM), names="dev net")
     assert "net: a sanitizer reports" in out, out
+
+
+def test_a_test_that_crashed_or_has_a_race_does_not_run_again():
+    """A race, a crash of the test's program and a skip beside a report."""
+    race, crash = "echo 'WARNING: ThreadSanitizer: data race (pid=7)'\n", "sh -c 'sh -c \"kill -SEGV \\$\\$\"; exit 139'\n"
+    checkout()
+    build("dev", GOOD, flaky("race", first=race + "exit 66"), flaky("crash", first=crash + "exit 139"),
+          ("skip", race + "echo 'skipped: no root'; exit 77", SYSTEM))
+    # Not by process.run(), to which the report would be one of this script.
+    out = subprocess.run([files.at("checkout/tools/test")], env=environment(), check=False, capture_output=True, text=True).stdout
+    assert out.endswith("\n== Failed: dev race,dev crash,dev skip\n1 passed, 3 failed, 0 skipped\n"), out
+    assert "race: a sanitizer reports" in out and "crash: it crashed" in out, out
+
+
+def test_options_that_say_nothing_together_are_refused():
+    checkout()
+    for words in (["--sanitizers", "--install"], ["--install", "--filter", "x"], ["--install", "--area", "sim"], ["--all", "--long"]):
+        process.run([files.at("checkout/tools/test"), *words], environment(), code=1)
 
 
 def test_one_build_may_have_none_of_the_selected_tests():

@@ -5,7 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "swarm/swarm_world.h"
@@ -67,17 +70,28 @@ bool parse(int argc, char** argv, Options* o) {
   return true;
 }
 
-// Seeds of that kind in the file.
-std::vector<unsigned long long> known_seeds(const std::string& file, const std::string& kind) {
+// Seeds of that kind in the file; none: it cannot be read, or a line is no seed.
+std::optional<std::vector<unsigned long long>> known_seeds(const std::string& file, const std::string& kind) {
   std::vector<unsigned long long> seeds;
   std::ifstream in(file);
-  const std::string format = kind.empty() ? "%llu" : kind + " %llu";
-  for (std::string line; std::getline(in, line);) {
-    line.resize(std::min(line.size(), line.find('#')));
+  std::string line;
+  while (std::getline(in, line)) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string of, seed_text, more;
+    if (!(words >> of)) continue;
+    const bool bare = !(words >> seed_text);
+    if (bare) seed_text = std::exchange(of, "");
     unsigned long long seed = 0;
-    if (std::sscanf(line.c_str(), format.c_str(), &seed) == 1) seeds.push_back(seed);
+    const bool known = of.empty() || of == "forger" || of == "calm" || of == "hosts";
+    if (!known || !number(seed_text.c_str(), &seed) || words >> more) {
+      std::fprintf(stderr, "%s: '%s' is no seed\n", file.c_str(), line.c_str());
+      return std::nullopt;
+    }
+    if (of == kind) seeds.push_back(seed);
   }
-  return seeds;
+  if (in.eof()) return seeds;
+  std::fprintf(stderr, "%s cannot be read\n", file.c_str());
+  return std::nullopt;
 }
 
 mrc::swarm::Outcome run(const std::string& kind, unsigned long long seed) {
@@ -124,7 +138,12 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, &o)) return std::fputs(kUsage, stderr), 2;
   if (const char* first = std::getenv("MRC_SWARM_FIRST"); first && !o.verbose && !number(first, &o.first))
     return std::fputs(kUsage, stderr), 2;
-  std::vector<unsigned long long> seeds = known_seeds(o.known, o.kind);
+  std::vector<unsigned long long> seeds;
+  if (!o.known.empty()) {
+    std::optional<std::vector<unsigned long long>> known = known_seeds(o.known, o.kind);
+    if (!known) return 2;
+    seeds = *std::move(known);
+  }
   const bool fixed = o.kind == "calm" && !o.verbose && o.seeds < kSample && o.first != 1;
   const unsigned long long fresh = fixed ? (o.seeds + 3) / 4 : o.seeds;
   for (unsigned long long i = 0; i < fresh; ++i) seeds.push_back(o.first + i);

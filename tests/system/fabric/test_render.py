@@ -118,7 +118,9 @@ def test_every_value_for_sonic_has_a_reason():
 
 
 def test_shell_scripts_parse():
-    for name in glob.glob(rendered("linux", "--linux") + "/*.sh"):
+    scripts = glob.glob(rendered("linux", "--linux") + "/*.sh")
+    assert scripts
+    for name in scripts:
         run(["sh", "-n", name])
 
 
