@@ -8,6 +8,7 @@
 #include "api/inherited.h"
 #include "api/qp_attr.h"
 #include "core/datagram.h"
+#include "device/log.h"
 #include "device/peers.h"
 #include "device/qpn.h"
 
@@ -65,7 +66,10 @@ ibv_ah* mrc_soft_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
       return group ? made.release()->verbs() : null_with(group.error().code);
     }
     const auto reached = mrc::device::resolve_peer(device.config(), device.slot(), dgid, mrc::Qpn(0));
-    if (!reached) return null_with(reached.error().code);
+    if (!reached) {
+      mrc::device::log_once(mrc::device::LogLevel::kError, reached.error().text);  // programs make one for each message
+      return null_with(reached.error().code);
+    }
     return (new AddressHandle(pd, *attr))->verbs();
   });
 }

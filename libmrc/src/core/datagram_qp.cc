@@ -178,7 +178,7 @@ bool DatagramQp::build(Instant now, Peer* peer, EvIndex ev, TxBurst* out) {
     return false;
   }
   engine_.counters.tx_datagrams += out->segments;
-  peer->paths.on_sent(ev, out->segments, out->bytes);
+  peer->paths.on_datagrams_sent(ev, out->segments, out->bytes);
   return true;
 }
 

@@ -99,7 +99,7 @@ bool DatagramTable::poll(Instant now, TxBurst* out, PlaneSet planes_with_room) {
     if (!qp->has_unsent()) continue;
     Peer* const peer = qp->next_peer();
     if (peer->answers()) use_peer(now, peer);
-    const std::optional<EvIndex> ev = peer->paths.pick_control(planes_with_room);
+    const std::optional<EvIndex> ev = peer->paths.pick_datagram(planes_with_room);
     if (!ev) {
       if (first_stuck == nullptr) first_stuck = qp;
       make_ready(qp);

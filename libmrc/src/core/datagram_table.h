@@ -1,6 +1,7 @@
-// DatagramTable: the datagram QPs of one endpoint by number, and their turns to send. Datagrams take the healthy planes
-// towards their destination in turn; as nothing acknowledges them, the planes are probed while datagrams are sent, and
-// one that does not answer is left [MRC-UD-3]. Datagrams of unknown senders create no state [MRC-UD-8].
+// DatagramTable: the datagram QPs of one endpoint by number, and their turns to send. Datagrams are spread
+// evenly over the healthy planes towards their destination; as nothing acknowledges them, the planes are probed while
+// datagrams are sent, and one that does not answer is left [MRC-UD-3]. Datagrams of unknown senders create no state
+// [MRC-UD-8].
 #pragma once
 
 #include <absl/hash/hash.h>

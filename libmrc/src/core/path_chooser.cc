@@ -71,6 +71,21 @@ std::optional<EvIndex> PathChooser::pick_control(PlaneSet planes_with_room) {
   return std::nullopt;
 }
 
+std::optional<EvIndex> PathChooser::pick_datagram(PlaneSet planes_with_room) {
+  PlaneSet least;
+  uint32_t ahead = UINT32_MAX;
+  for (const PlaneId p : use_.usable() & planes_with_room) {
+    if (planes_[p].datagrams_ahead > ahead || !has_good_ev(p)) continue;
+    if (planes_[p].datagrams_ahead < ahead) least.clear();
+    ahead = planes_[p].datagrams_ahead;
+    least.insert(p);
+  }
+  if (least.empty()) return pick_control(planes_with_room);
+  // A plane that is full or out now does not have to make up for it later.
+  for (Plane& plane : planes_) plane.datagrams_ahead -= std::min(plane.datagrams_ahead, ahead);
+  return pick_control(least);
+}
+
 std::optional<EvIndex> PathChooser::pick_answer(PlaneSet planes_with_room) {
   const PlaneId p = inbound_plane_;
   if (use_.usable(p) && planes_with_room.contains(p)) {

@@ -63,11 +63,16 @@ class PeerPaths {
   uint32_t draw(size_t count) const { return chooser_.draw(count); }
   bool take_wait(EvIndex ev) { return health_.take_wait(ev); }
   std::optional<EvIndex> pick_control(PlaneSet planes_with_room) { return chooser_.pick_control(planes_with_room); }
+  std::optional<EvIndex> pick_datagram(PlaneSet planes_with_room) { return chooser_.pick_datagram(planes_with_room); }
   std::optional<EvIndex> pick_answer(PlaneSet planes_with_room) { return chooser_.pick_answer(planes_with_room); }
   std::optional<EvIndex> any_ev(PlaneId plane) const { return chooser_.draw_any(plane); }
 
   // --- evidence ---
   void on_sent(EvIndex ev, uint32_t packets, uint32_t bytes) { health_.on_sent(ev, packets, bytes); }
+  void on_datagrams_sent(EvIndex ev, uint32_t packets, uint32_t bytes) {
+    health_.on_sent(ev, packets, bytes);
+    chooser_.on_datagrams_sent(ev, bytes);
+  }
   // Packets of a connection were sent on it, which the peer acknowledges.
   void on_data_sent(Instant now, EvIndex ev) { health_.on_data_sent(now, ev); }
   void on_delivered(EvIndex ev, Instant sent_at);

@@ -76,7 +76,7 @@ class Registry {
     if (started)
       open_.push_back({*started, nullptr});
     else
-      log_line(LogLevel::kError, started.error().text);
+      log_once(LogLevel::kError, started.error().text);  // libraries try again, each by itself
     return started;
   }
 

@@ -382,6 +382,21 @@ TEST_F(DatagramQpTest, planes_in_turn_and_a_dead_one_is_left) {
   EXPECT_EQ(on_plane[1], 0);
 }
 
+// [MRC-UD-3] A sender that fills its queue and then has one slot at a time keeps step with two planes.
+TEST_F(DatagramQpTest, bursts_of_unequal_length_load_planes_evenly) {
+  start();
+  int on_plane[2] = {0, 0};
+  for (int i = 0; i < 20; ++i)
+    for (const int burst : {7, 1}) {
+      sent_.clear();
+      for (int k = 0; k < burst; ++k) ASSERT_EQ(send(1, 64), PostResult::kOk);
+      drain();
+      for (const SentPacket* d : datagrams()) ++on_plane[d->plane.value()];
+    }
+  EXPECT_EQ(on_plane[0] + on_plane[1], 160);
+  EXPECT_NEAR(on_plane[0], on_plane[1], 7);
+}
+
 // [MRC-UD-8]
 TEST_F(DatagramQpTest, unknown_sources_create_no_state) {
   start();

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <vector>
@@ -31,6 +33,13 @@ class PathChooserTest : public testing::Test, protected PathParts {
   int picked_plane(PlaneSet room) {
     const std::optional<EvIndex> ev = chooser_->pick_control(room);
     return ev ? health_->plane_of(*ev).value() : -1;
+  }
+  // Of a burst of datagrams, that is sent.
+  int datagram_plane(PlaneSet room, uint32_t bytes) {
+    const std::optional<EvIndex> ev = chooser_->pick_datagram(room);
+    if (!ev) return -1;
+    chooser_->on_datagrams_sent(*ev, bytes);
+    return health_->plane_of(*ev).value();
   }
   EvIndex control() {
     const std::optional<EvIndex> ev = chooser_->pick_control(7_planes);
@@ -140,6 +149,43 @@ TEST_F(PathChooserTest, draw_any__a_good_one_if_there_is_one) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(chooser_->draw_any(0_plane), 9_ev);
   health_->deny(9_ev);
   EXPECT_EQ(chooser_->draw_any(0_plane), std::nullopt);
+}
+
+// [MRC-UD-3] Bursts whose lengths keep step with the planes load them evenly, too.
+TEST_F(PathChooserTest, pick_datagram__the_plane_with_the_fewest_bytes) {
+  uint32_t bytes[kPlanes] = {};
+  for (int i = 0; i < 300; ++i) {
+    const uint32_t burst = i % 3 == 0 ? 15000 : 1000;
+    const std::optional<EvIndex> ev = chooser_->pick_datagram(7_planes);
+    ASSERT_TRUE(ev);
+    chooser_->on_datagrams_sent(*ev, burst);
+    bytes[health_->plane_of(*ev).value()] += burst;
+  }
+  const auto [min, max] = std::minmax_element(std::begin(bytes), std::end(bytes));
+  EXPECT_LE(*max - *min, 15000u);
+}
+
+TEST_F(PathChooserTest, pick_datagram__single_ones_take_the_planes_in_turn) {
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(datagram_plane(7_planes, 100), i % kPlanes);
+}
+
+TEST_F(PathChooserTest, pick_datagram__a_plane_that_was_full_or_out_does_not_make_up_for_it) {
+  for (int i = 0; i < 10; ++i) EXPECT_NE(datagram_plane(0b011_planes, 1000), 2);
+  int on_plane2 = 0;
+  for (int i = 0; i < 9; ++i) on_plane2 += datagram_plane(7_planes, 1000) == 2;
+  EXPECT_EQ(on_plane2, 3);
+  suspend(1_plane);
+  for (int i = 0; i < 10; ++i) EXPECT_NE(datagram_plane(7_planes, 1000), 1);
+}
+
+// Where no plane is good the others are tried as for control packets; what is full for the moment is waited for.
+TEST_F(PathChooserTest, pick_datagram__bad_planes_when_there_is_no_good_one) {
+  suspend(0_plane);
+  suspend(1_plane);
+  EXPECT_EQ(datagram_plane(0b011_planes, 1000), -1);
+  EXPECT_EQ(datagram_plane(7_planes, 1000), 2);
+  suspend(2_plane);
+  EXPECT_NE(datagram_plane(0b011_planes, 1000), -1);
 }
 
 TEST_F(PathChooserTest, pick_control__planes_in_turn) {

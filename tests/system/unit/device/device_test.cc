@@ -177,6 +177,9 @@ TEST(Device, start__explains_addresses_that_are_not_here) {  // [MRC-PORT-6]
   EXPECT_EQ(device.error().text.rfind("device 'mrc0': no plane can be opened; plane 1: cannot bind for 192.0.2.1", 0),
             0u)
       << device.error().text;
+  EXPECT_NE(device.error().text.find(". These may be the addresses of another host: mrc-info --suggest"),
+            std::string::npos)
+      << device.error().text;
 }
 
 TEST(Device, start__a_plane_whose_address_is_not_here_is_down_from_the_start) {  // [MRC-PORT-6]
