@@ -166,21 +166,32 @@ int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_o
       }
     }
     const Instant deadline = device.now() + timeout;
-    size_t started = 0;
+    size_t next = 0;
+    std::vector<const Job*> held;  // the peer has yet to say its address: these hold up no others
     Instant moved = device.now();
     while (error == 0) {
-      if (started < jobs.size()) {
+      if (next < jobs.size() || !held.empty()) {
         const device::DeviceLock device_lock(device.mutex());
         const MutexLock lock(mutex_);
-        while (error == 0 && started < jobs.size() && device.endpoint().control_waiting() < kAtOnce) {
-          if (start(device, jobs[started], deadline - device.now(), &batch))
-            ++started;
-          else
-            error = EAGAIN;
+        const auto room = [&] { return error == 0 && device.endpoint().control_waiting() < kAtOnce; };
+        const auto awaits_address = [&](const Job* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock) {
+          return device.endpoint().awaits_address(device.now(), job->peer, job->ev_index);
+        };
+        const auto start_one = [&](const Job* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock, mutex_) {
+          if (!start(device, *job, deadline - device.now(), &batch)) error = EAGAIN;
+        };
+        std::erase_if(held, [&](const Job* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock, mutex_) {
+          if (!room() || awaits_address(job)) return false;
+          start_one(job);
+          return true;
+        });
+        for (; next < jobs.size() && room(); ++next) {
+          const Job* const job = &jobs[next];
+          awaits_address(job) ? held.push_back(job) : start_one(job);
         }
         device.transmit_locked();
       }
-      const bool busy = started < jobs.size() || outstanding(batch);
+      const bool busy = next < jobs.size() || !held.empty() || outstanding(batch);
       const Instant now = device.now();
       if (!busy || now >= deadline) break;
       if (device.progress() != 0) {

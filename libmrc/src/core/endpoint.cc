@@ -254,6 +254,13 @@ bool Endpoint::start_endpoint_op(Instant now, PeerId peer, EvIndex ev_index, uin
   return parts_->prober.start(now, op, timeout);
 }
 
+bool Endpoint::awaits_address(Instant now, PeerId peer, EvIndex ev_index) {
+  const Checked checked(parts_.get());
+  Peer* const p = parts_->peers.find(peer);
+  const PerEv<EvEntry>& evs = parts_->engine.config.evs;
+  return p != nullptr && evs.has(ev_index) && parts_->discovery.awaits_address(now, p, evs[ev_index].plane);
+}
+
 void Endpoint::count_out_of_memory() {
   ++parts_->engine.counters.out_of_memory;
 }

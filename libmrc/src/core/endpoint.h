@@ -130,6 +130,9 @@ class Endpoint {
   // outstanding or too many control packets wait. The answer arrives at Sink.
   bool start_endpoint_op(Instant now, PeerId peer, EvIndex ev_index, uint16_t id, bool port_status, PlaneSet planes_up,
                          Duration timeout, uint8_t traffic_class = 0);
+  // True: the peer has yet to say its address on the plane of that EV, for which it is queried; an operation that is
+  // started now would go nowhere [MRC-EXT-2].
+  bool awaits_address(Instant now, PeerId peer, EvIndex ev_index);
   // Number of queued control packets: the round trip of an operation that is started counts from its start, so
   // a caller that measures starts few at a time.
   size_t control_waiting() const;

@@ -62,6 +62,11 @@ void PlaneDiscovery::begin_planes(Instant now, Peer* p) {
   query_planes(now, p);
 }
 
+bool PlaneDiscovery::awaits_address(Instant now, Peer* p, PlaneId plane) {
+  start_planes(now, p);
+  return p->plane_query.open.contains(plane) && p->description.planes[plane].addr.is_zero();
+}
+
 // [MRC-EXT-12]
 void PlaneDiscovery::on_own_address(Instant now) {
   peers_.for_each([&](Peer* p) {

@@ -27,6 +27,9 @@ class PlaneDiscovery {
   void on_qp_up(Instant now, Peer* p);
   // A datagram is sent towards the peer: its planes are queried if they are not known.
   void on_datagram(Instant now, Peer* p) { start_planes(now, p); }
+  // True: the peer has yet to say its address on that plane, for which it is queried. What goes to an EV of the plane
+  // can wait for it.
+  bool awaits_address(Instant now, Peer* p, PlaneId plane);
   void on_request(Instant now, const wire::Flow& flow, PlaneId plane, const wire::Packet& p);
   void on_response(Instant now, const wire::Flow& flow, const wire::Packet& p);
   // A packet for a QP from a port that the peer has not announced: counted, and the peer is queried again [MRC-SEC-9].

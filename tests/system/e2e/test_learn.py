@@ -1,6 +1,11 @@
 """A peer on another host whose planes nothing configured gives: it is asked over plane 1 [MRC-EXT-1..7]."""
+import json
+import subprocess
+
+import built
 from namespaces import Planes
-from pair import Pair, config
+from pair import Pair, config, settings_of
+from process import Process, run
 
 
 def device(addresses, peers=""):
@@ -35,3 +40,18 @@ def test_both_planes_over_ipv6():
 
 def test_both_planes_over_ipv4_without_any_rule():
     both_planes_carry_data([("10.91.1.1/24", "10.91.1.2/24"), ("10.91.2.77/24", "10.91.2.3/24")], "")
+
+
+def test_a_probe_of_a_host_to_which_nothing_is_connected():
+    """Operators probe before a job runs: no queue pair has asked the host for its planes."""
+    addresses = [("10.91.1.1/24", "10.91.1.2/24"), ("10.91.2.77/24", "10.91.2.3/24")]
+    with Planes(addresses) as planes:
+        env = [settings_of(config(device([planes.address(plane, side) for plane in (1, 2)]), f"side{side}.yaml"))
+               for side in (0, 1)]
+        mrcctl = built.path("MRCCTL")
+        with Process([*planes.inside(0), mrcctl, "respond"], env[0], stdin=subprocess.PIPE) as responder:
+            responder.out_until("ready")
+            probed = run([*planes.inside(1), mrcctl, "--json", "probe", planes.address(1, 0), "--max", 4, "--timeout-ms", 4000],
+                         env[1])
+            peer = json.loads(probed.stdout)["peers"][0]
+            assert [(path["port"], path["answered"]) for path in peer["paths"]] == [(1, True), (2, True)] * 4, peer

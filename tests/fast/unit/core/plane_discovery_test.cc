@@ -90,6 +90,24 @@ TEST_F(PlaneDiscoveryTest, an_answer_is_used_when_the_peer_accepts_our_packets) 
   EXPECT_EQ(engine_.counters.drop_stale, 1u);
 }
 
+// An answer with an address is enough for a probe, whether the peer accepts our packets or not.
+TEST_F(PlaneDiscoveryTest, awaits_address__until_the_peer_says_it) {
+  EXPECT_FALSE(discovery_.awaits_address(now_, peers_.find(peers_.intern(bare_peer(9))), 1_plane));
+  EXPECT_TRUE(discovery_.awaits_address(now_, peer_, 1_plane));
+  EXPECT_TRUE(discovery_.awaits_address(now_, peer_, 1_plane));
+  EXPECT_FALSE(discovery_.awaits_address(now_, peer_, 0_plane));
+  const auto queries = asked(false);
+  ASSERT_EQ(queries.size(), 1u);
+  discovery_.on_response(now_, from(bare_peer().planes[0].addr), make_answer(queries[0], false));
+  EXPECT_FALSE(discovery_.awaits_address(now_, peer_, 1_plane));
+}
+
+TEST_F(PlaneDiscoveryTest, awaits_address__nothing_of_a_plane_that_the_peer_lacks) {
+  EXPECT_TRUE(discovery_.awaits_address(now_, peer_, 1_plane));
+  discovery_.on_response(now_, from(bare_peer().planes[0].addr), make_lacking_answer(asked(false)[0]));
+  EXPECT_FALSE(discovery_.awaits_address(now_, peer_, 1_plane));
+}
+
 TEST_F(PlaneDiscoveryTest, an_answer_of_another_address_or_nonce_is_dropped) {
   discovery_.on_qp_up(now_, peer_);
   wire::Packet answer = make_answer(asked(false)[0], true);
