@@ -421,8 +421,6 @@ ScenarioFile load_scenario_file(const std::string& path, const std::vector<Overr
   m.integer("repeat", &whole.repeat, 1, 10000);
   m.integer("seed", &whole.seed, 0, INT64_MAX);
   m.flag("baseline", &whole.baseline);
-  file.checks = read_checks(root, source, axes, whole.baseline);
-  file.picture = read_picture(constant["picture"], source, axes, whole.baseline);
   size_t combinations = 1;
   for (const Axis& a : axes) combinations *= a.values.size();
   const PointReader reader{path, text, folder, overrides, only, whole};
@@ -434,6 +432,9 @@ ScenarioFile load_scenario_file(const std::string& path, const std::vector<Overr
       file.points.push_back(reader.read(i, r, false));
       file.points.back().baseline = baseline;
     }
+  // After the points, which refuse unknown keys: `baseline` misspelt is not a check's mistake.
+  file.checks = read_checks(root, source, axes, whole.baseline);
+  file.picture = read_picture(constant["picture"], source, axes, whole.baseline);
   if (whole.baseline &&
       std::all_of(file.points.begin(), file.points.end(), [](const Point& p) { return p.spec.faults.empty(); }))
     m.bad("baseline", "false where there are no faults to leave out");

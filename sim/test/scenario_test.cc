@@ -295,6 +295,10 @@ TEST_F(ScenarioTest, checks_mean_the_runs_with_faults_and_compare_with_their_bas
   EXPECT_THAT(error_of("fabric: tiny\nworkloads: [{kind: flow}]\nchecks:\n  - {metric: finished, min: 1, over: "
                        "{baseline: true}}\n"),
               HasSubstr("s.yaml:4: key 'baseline': value is 'true', allowed: false, because the scenario has no"));
+  EXPECT_THAT(
+      error_of("fabric: tiny\nbasline: true\nworkloads: [{kind: flow}]\nchecks:\n  - {metric: finished, min: 1, "
+               "over: {baseline: true}}\n"),
+      HasSubstr("s.yaml:2: unknown key 'basline' in 'scenario', did you mean 'baseline'?"));
   EXPECT_THAT(error_of(std::string(kFlaps) +
                        "checks: [{metric: finished, min: 1, over: {baseline: true, where: {run: healthy}}}]\n"),
               HasSubstr("allowed: false where `where` chooses the points"));

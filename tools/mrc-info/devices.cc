@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "append_item.h"
 #include "config_refusal.h"
 #include "json_text.h"
 #include "mrc.h"
@@ -54,10 +55,14 @@ std::vector<std::string> names_of_devices(const std::string& only) {
     throw std::runtime_error(!refusal.empty() ? refusal : std::string("no devices: ") + std::strerror(errno));
   }
   std::vector<std::string> names;
-  for (int i = 0; i < count; ++i)
-    if (const char* name = mrc_soft_get_device_name(list[i]); only.empty() || only == name) names.emplace_back(name);
+  std::string all;
+  for (int i = 0; i < count; ++i) {
+    const char* const name = mrc_soft_get_device_name(list[i]);
+    if (only.empty() || only == name) names.emplace_back(name);
+    append_item(&all, name, ", ");
+  }
   mrc_soft_free_device_list(list);
-  if (names.empty()) throw std::runtime_error("no device has the name '" + only + "'");
+  if (names.empty()) throw std::runtime_error("no device has the name '" + only + "'; there is " + all);
   return names;
 }
 

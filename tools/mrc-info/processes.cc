@@ -95,7 +95,7 @@ void print_processes(const Json& processes) {
     for (const Json& plane : p["planes"]) {
       std::printf("  plane %s:", text_of(plane["plane"]).c_str());
       for (const auto& [name, value] : plane.items())
-        if (name != "plane") std::printf(" %s %s", name.c_str(), text_of(value).c_str());
+        if (name != "plane" && value != "") std::printf(" %s %s", name.c_str(), text_of(value).c_str());
       std::printf("\n");
     }
     std::printf("  losses: packets sent on the plane and taken for lost: lost, trimmed, or merely late\n");

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -24,6 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kMaxMessage = 64U << 20;
+constexpr auto kQuiet = std::chrono::seconds(1);          // until it says that it waits for the server
 constexpr auto kMinTry = std::chrono::milliseconds(100);  // for one connect, with --wait 0 too
 
 [[noreturn]] void throw_not_mrc_perf() {
@@ -129,7 +131,9 @@ Oob::Oob(Fd fd) : fd_(std::move(fd)) {
 
 Fd Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait_s));
+  const auto quiet_until = Clock::now() + kQuiet;
   std::string reason;
+  bool said = false;
   do {
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
@@ -149,6 +153,11 @@ Fd Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
       reason = std::strerror(errno);
     }
     if (found != nullptr) freeaddrinfo(found);
+    if (!said && Clock::now() > quiet_until) {
+      std::fprintf(stderr, "mrc-perf: %s port %u does not answer yet (%s); trying for %.0f s\n", host.c_str(), port,
+                   reason.c_str(), wait_s);
+      said = true;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   } while (Clock::now() < until);
   throw PerfError("cannot reach " + host + " port " + std::to_string(port) + ": " + reason,

@@ -15,6 +15,8 @@ namespace mrc::net_bench {
 
 namespace {
 
+constexpr int kNotFound = 127;  // of a shell that finds no program
+
 struct Collected {
   std::vector<Json> facts;
   std::vector<PairSpeed> pairs, again;
@@ -105,7 +107,10 @@ std::vector<Finding> probe_paths(FILE* out, const Options& o) {
                         " --program " + tools::shell_quoted(o.path_prober);
   for (const std::string& host : o.environment.hosts) command += " " + tools::shell_quoted(host);
   int status = 0;
-  const Json seen = Json::parse(output_of(command + " 2>/dev/null", &status), nullptr, false);
+  const Json seen = Json::parse(output_of(command, &status), nullptr, false);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotFound)
+    return {{"path", "the paths could not be probed: there is no program " + o.path_prober +
+                         " here (--path-prober names another one, '' leaves these probes out)"}};
   if (!WIFEXITED(status) || !seen.is_object() || !seen.contains("faults"))
     return {{"path", "the paths could not be probed (--path-prober '' leaves it out) by " + command}};
   fprintf(out, "# %d paths probed, %d bad\n", seen.value("paths", 0), seen.value("bad", 0));

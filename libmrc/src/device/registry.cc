@@ -41,8 +41,8 @@ class Registry {
     config_ = std::make_unique<Config>(*std::move(loaded));
     hook();
     set_log_level(config_->devices.front().settings.log);
-    for (const std::string& line : misspelt_variables(::environ)) log_once(LogLevel::kWarn, line);
-    // Logged as an error: the program runs with another configuration than the one requested by its user.
+    // Logged as errors: the program runs with another configuration than the one requested by its user.
+    for (const std::string& line : misspelt_variables(::environ)) log_once(LogLevel::kError, line);
     if (environment::is_ignored())
       if (const std::string line = ignored_variables(::environ); !line.empty()) log_once(LogLevel::kError, line);
     return config_.get();
