@@ -1,17 +1,30 @@
 #include "device/progress.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/prefetch.h"
 #include "invariant.h"
 
 namespace mrc::device {
 
+namespace {
+
+// Data mostly begins where a page does. A copy to nearly the same place of another page takes 10 to 15 % longer: a load
+// is held up by stores just before it whose addresses end with the same 12 bits.
+constexpr uintptr_t kPage = 4096;
+uint8_t* middle_of_page(uint8_t* memory) {
+  return memory + (kPage / 2 - reinterpret_cast<uintptr_t>(memory)) % kPage;
+}
+
+}  // namespace
+
 Progress::Progress(Engine* engine, Helper* helper, const Clock& clock)
     : engine_(*engine),
       clock_(clock),
       sleep_(helper),
-      staging_(std::make_unique<uint8_t[]>(core::kMaxBurstBytes + core::kHeaderRoom)) {
+      staging_memory_(std::make_unique<uint8_t[]>(core::kMaxBurstBytes + core::kHeaderRoom + kPage)),
+      staging_(middle_of_page(staging_memory_.get())) {
   tx_.always_staged = true;  // drivers and the kernel read no memory that may be gone [API-MEM-2]
 }
 
@@ -40,7 +53,7 @@ int Progress::send(int max, Instant* now) {
     while (sent < max) {
       const PlaneSet room = engine_.datapath->planes_with_room() - held_.planes();
       uint8_t* const best = engine_.datapath->staging();
-      tx_.staging = best != nullptr ? best : staging_.get();
+      tx_.staging = best != nullptr ? best : staging_;
       if (room.empty() || !engine_.endpoint->poll_tx(*now, &tx_, room)) {
         more_to_send_ = false;
         break;

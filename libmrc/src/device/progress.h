@@ -84,7 +84,8 @@ class Progress {
   HeldBursts held_ ABSL_GUARDED_BY(device_lock);
   std::array<core::RxBurst, kSingles> rx_ ABSL_GUARDED_BY(device_lock);
   core::TxBurst tx_ ABSL_GUARDED_BY(device_lock);
-  const std::unique_ptr<uint8_t[]> staging_;  // of tx_
+  const std::unique_ptr<uint8_t[]> staging_memory_;
+  uint8_t* const staging_;  // of tx_
 };
 
 }  // namespace mrc::device
