@@ -369,7 +369,8 @@ struct mrc_ctl_ep_rsp {
 /* Sends num_req requests of one kind and waits until all are answered or rsp_timeout nanoseconds have passed. rsp has
  * room for num_req answers, *num_rsp is set to their number, in order of arrival; none is kept for a later call. req_tc
  * is the traffic class, 0 the device's own; EINVAL for one whose DSCP is that of trimmed or control packets [API-QP-3].
- * Errors: EAGAIN (too many under way), ETIMEDOUT (with the answers that did arrive). [API-CTL-2] */
+ * A peer whose planes are learned is asked for them first, over plane 1, in the same time. Errors: EAGAIN (too many
+ * under way), ETIMEDOUT (with the answers that did arrive). [API-CTL-2] */
 int mrc_ctl_ep_batch_send_wait(struct mrc_context* mrc_ctx, uint8_t req_tc, enum mrc_ctl_ep_op_type op_type,
                                struct mrc_ctl_ep_req* req, int num_req, uint32_t rsp_timeout,
                                struct mrc_ctl_ep_rsp* rsp, int* num_rsp);

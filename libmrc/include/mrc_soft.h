@@ -104,8 +104,8 @@ int mrc_soft_add_pd_handle(struct ibv_pd* pd, struct ibv_pd* handle);
 int mrc_soft_remove_pd_handle(struct ibv_pd* handle);
 
 /* Datagram queue pairs: UD of RoCEv2 beside MRC. A datagram is one packet of at most the path MTU (active_mtu of
- * ibv_query_port when the queue pair is created); it may be lost, duplicated or overtaken by another one. It takes the
- * healthy planes in turn. Completions arrive in the completion queues of mrc.h. [API-UD-1..4]
+ * ibv_query_port when the queue pair is created); it may be lost, duplicated or overtaken by another one. Datagrams
+ * are spread evenly over the healthy planes. Completions arrive in the completion queues of mrc.h. [API-UD-1..4]
  *
  * States are those of verbs, set by mrc_soft_modify_ud_qp: INIT requires pkey_index, port_num and qkey, RTS sq_psn; SQD
  * and SQE do not exist. Requests are posted as ibv_post_send takes them: IBV_WR_SEND or IBV_WR_SEND_WITH_IMM with

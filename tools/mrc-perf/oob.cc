@@ -153,7 +153,7 @@ Fd Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
       reason = std::strerror(errno);
     }
     if (found != nullptr) freeaddrinfo(found);
-    if (!said && Clock::now() > quiet_until) {
+    if (!said && quiet_until < Clock::now() && Clock::now() < until) {
       std::fprintf(stderr, "mrc-perf: %s port %u does not answer yet (%s); trying for %.0f s\n", host.c_str(), port,
                    reason.c_str(), wait_s);
       said = true;

@@ -115,9 +115,10 @@ void add_test_options(CLI::App* group, Options* o, Given* given) {
       ->check(support::in_range(1U, kMaxDepth));
   group->add_option("--signal-every", o->signal_every, "Request a completion every so many messages; default by depth")
       ->check(support::in_range(1U, kMaxDepth));
-  auto* iters =
-      group->add_option("-n,--iters", o->iters, "Messages per queue pair; bw sends whole groups of --signal-every")
-          ->check(support::in_range(uint64_t{1}, kMaxIters));
+  auto* iters = group
+                    ->add_option("-n,--iters", o->iters,
+                                 "Messages per queue pair; bw and rate send whole groups of --signal-every")
+                    ->check(support::in_range(uint64_t{1}, kMaxIters));
   group->add_option("-t,--duration", o->duration_s, "Seconds per size; default 2, with --slices 0.15")
       ->check(support::in_range(kMinSeconds, kMaxSeconds))
       ->excludes(iters);

@@ -46,6 +46,10 @@ PathNames Paths::names(uint8_t port, uint32_t n, const union ibv_gid& peer) cons
   const mrc::Result<mrc::core::PeerDescription> description = mrc::device::resolve_peer(config_, 0, gid, mrc::Qpn());
   if (!description) return names;
   const IpAddress& to = description->planes[port - 1u].addr;
+  if (to.is_zero()) {  // only the engine learns it
+    names.far_t0.clear();
+    return names;
+  }
   mrc::datapath::UsidList usids = usids_of(plan_->path(mrc::plane_of_port(port), n, to));
   usids.resize(usids.size() - std::min(usids.size(), usids_of(to).size()));
   if (usids.empty()) return names;

@@ -109,8 +109,8 @@ std::vector<Finding> probe_paths(FILE* out, const Options& o) {
   int status = 0;
   const Json seen = Json::parse(output_of(command, &status), nullptr, false);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNotFound)
-    return {{"path", "the paths could not be probed: there is no program " + o.path_prober +
-                         " here (--path-prober names another one, '' leaves these probes out)"}};
+    return {{"path", "the paths could not be probed: " + o.path_prober +
+                         " cannot be run here (--path-prober names another one, '' leaves these probes out)"}};
   if (!WIFEXITED(status) || !seen.is_object() || !seen.contains("faults"))
     return {{"path", "the paths could not be probed (--path-prober '' leaves it out) by " + command}};
   fprintf(out, "# %d paths probed, %d bad\n", seen.value("paths", 0), seen.value("bad", 0));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -167,28 +168,28 @@ int EndpointOps::run(device::Device& device, uint8_t traffic_class, mrc_ctl_ep_o
     }
     const Instant deadline = device.now() + timeout;
     size_t next = 0;
-    std::vector<const Job*> held;  // the peer has yet to say its address: these hold up no others
+    std::deque<const Job*> held;  // the peer has yet to say its address: these hold up no others
     Instant moved = device.now();
     while (error == 0) {
       if (next < jobs.size() || !held.empty()) {
         const device::DeviceLock device_lock(device.mutex());
         const MutexLock lock(mutex_);
-        const auto room = [&] { return error == 0 && device.endpoint().control_waiting() < kAtOnce; };
-        const auto awaits_address = [&](const Job* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock) {
-          return device.endpoint().awaits_address(device.now(), job->peer, job->ev_index);
+        const auto room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock) {
+          return error == 0 && device.endpoint().control_waiting() < kAtOnce;
         };
-        const auto start_one = [&](const Job* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock, mutex_) {
-          if (!start(device, *job, deadline - device.now(), &batch)) error = EAGAIN;
+        const auto start_or_hold = [&](const Job* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock, mutex_) {
+          const Instant now = device.now();
+          if (device.endpoint().awaits_address(now, job->peer, job->ev_index))
+            held.push_back(job);
+          else if (!start(device, *job, deadline - now, &batch))
+            error = EAGAIN;
         };
-        std::erase_if(held, [&](const Job* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock, mutex_) {
-          if (!room() || awaits_address(job)) return false;
-          start_one(job);
-          return true;
-        });
-        for (; next < jobs.size() && room(); ++next) {
-          const Job* const job = &jobs[next];
-          awaits_address(job) ? held.push_back(job) : start_one(job);
+        for (size_t left = std::min(held.size(), kAtOnce); left > 0 && room(); --left) {
+          const Job* const job = held.front();
+          held.pop_front();
+          start_or_hold(job);
         }
+        for (; next < jobs.size() && room(); ++next) start_or_hold(&jobs[next]);
         device.transmit_locked();
       }
       const bool busy = next < jobs.size() || !held.empty() || outstanding(batch);

@@ -29,7 +29,8 @@ void fill_flow(const EndpointConfig& config, const PeerDescription& peer, const 
 std::optional<wire::Flow> make_flow(const EndpointConfig& config, const PeerDescription& peer, EvIndex ev,
                                     uint8_t dscp) {
   const EvEntry& e = config.evs[ev];
-  if (!peer.planes.has(e.plane) || !config.planes.has(e.plane)) return std::nullopt;
+  if (!peer.planes.has(e.plane) || !config.planes.has(e.plane) || peer.planes[e.plane].addr.is_zero())
+    return std::nullopt;
   std::optional<wire::Flow> flow(std::in_place);
   fill_flow(config, peer, e, dscp, &*flow);
   return flow;

@@ -11,7 +11,7 @@
 
 namespace mrc::core {
 
-// To `peer` by that EV. None: one of the ends does not have the EV's plane.
+// To `peer` by that EV. None: one of the ends does not have the EV's plane, or its address there is not known.
 std::optional<wire::Flow> make_flow(const EndpointConfig& config, const PeerDescription& peer, EvIndex ev,
                                     uint8_t dscp);
 

@@ -56,7 +56,7 @@ class PathChooser {
   // The same for a burst of datagrams: of the plane that has carried the fewest bytes of them, and in turn where they
   // are equal. Turns alone would keep step with a sender whose bursts alternate in length [MRC-UD-3].
   std::optional<EvIndex> pick_datagram(PlaneSet planes_with_room);
-  void on_datagrams_sent(EvIndex ev, uint32_t bytes) { planes_[health_.plane_of(ev)].datagrams_ahead += bytes; }
+  void on_datagrams_sent(EvIndex ev, uint32_t bytes) { planes_[health_.plane_of(ev)].datagrams_ahead = bytes; }
   // An EV for the answer to requests: of the plane of the last one, and the same path if both ends name paths alike.
   // The peer's packets prove which paths work, and the peer leaves failed ones first [MRC-EVS-9]. Else as above.
   std::optional<EvIndex> pick_answer(PlaneSet planes_with_room);
@@ -79,7 +79,7 @@ class PathChooser {
     std::optional<EvIndex> reverse;
     uint32_t requested_ev = 0;  // the peer's EV of the last request, by its value
     uint32_t followed_ev = 0;   // the one that `reverse` was chosen by
-    // Bytes of datagrams, more than on the plane that has carried the fewest. At most one burst's.
+    // Bytes of datagrams, more than on the plane that has carried the fewest: of that one, which is taken next, 0.
     uint32_t datagrams_ahead = 0;
   };
 

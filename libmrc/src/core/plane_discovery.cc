@@ -1,6 +1,6 @@
 // Queries a peer for its planes if no rule gives them [MRC-EXT-1..6, spec/wire.md].
 //
-// The first QP that goes to RTR towards the peer starts the query: one plane request per local plane beyond
+// The first QP that goes to RTR towards the peer, datagram to it or operation of the controller starts the query: one plane request per local plane beyond
 // the first, sent to the peer's plane 0 (plane 1 in words) and repeated with a doubling pause until every plane is
 // answered or the tries are used up. Meanwhile, and permanently if the peer does not implement this, only plane 0
 // carries traffic. An answer contains the peer's address, whose packets are accepted from then on, and whether

@@ -41,14 +41,7 @@ class ClosedPlanes {
   // The error of a device none of whose planes is open.
   Error none_open() const {
     Error all{why_.begin()->second.code, "no plane can be opened"};
-    bool foreign = true;
-    for (const auto& [plane, why] : why_) {
-      all.text += "; plane " + std::to_string(port_of(plane)) + ": " + why.text;
-      foreign = foreign && why.code == EADDRNOTAVAIL;
-    }
-    if (foreign)
-      all.text +=
-          ". These may be the addresses of another host: mrc-info --suggest prints a configuration for this one";
+    for (const auto& [plane, why] : why_) all.text += "; plane " + std::to_string(port_of(plane)) + ": " + why.text;
     return all;
   }
 

@@ -63,7 +63,7 @@ class Registry {
         std::find_if(all->devices.begin(), all->devices.end(), [&](const DeviceConfig& d) { return d.name == wanted; });
     if (found == all->devices.end()) {
       Error error{ENODEV, "no device '" + wanted + "' in the configuration"};
-      log_line(LogLevel::kError, error.text);
+      log_failure(error.text);
       return error;
     }
     open_.erase(std::remove_if(open_.begin(), open_.end(), [](const Entry& e) { return e.shards.expired(); }),
@@ -76,7 +76,7 @@ class Registry {
     if (started)
       open_.push_back({*started, nullptr});
     else
-      log_once(LogLevel::kError, started.error().text);  // libraries try again, each by itself
+      log_failure(started.error().text);
     return started;
   }
 
@@ -85,6 +85,12 @@ class Registry {
   Mutex mutex;
 
  private:
+  // Libraries try again, each by itself: the same failure is logged once.
+  void log_failure(const std::string& text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (text != failure_) log_line(LogLevel::kError, text);
+    failure_ = text;
+  }
+
   // At process exit: programs that never close still flush their acknowledgements. At fork: all locks are taken, so
   // that the child gets them in a known state, and the child's copies are disabled. Handlers of fork run in the reverse
   // order of their registration: the shim's, whose lock is an outer one, are registered after its devices are known.
@@ -139,6 +145,7 @@ class Registry {
 
   std::unique_ptr<Config> config_ ABSL_GUARDED_BY(mutex);
   std::unique_ptr<std::string> error_ ABSL_GUARDED_BY(mutex);
+  std::string failure_ ABSL_GUARDED_BY(mutex);  // the last one that was logged
   std::vector<Entry> open_ ABSL_GUARDED_BY(mutex);
   bool hooked_ ABSL_GUARDED_BY(mutex) = false;
   StartDevice start_ ABSL_GUARDED_BY(mutex) = Shards::start;

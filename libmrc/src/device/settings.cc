@@ -93,7 +93,7 @@ std::string settings_markdown() {
       "or in the environment. The environment overrides the file, a device's entry the top level, and each of them\n"
       "the default. The file is the one named by `MRC_CONFIG`, else `/etc/mrc/mrc.yaml` if it exists. A value that is\n"
       "not allowed is refused, and so is an unknown key. A variable that looks like a misspelt setting is\n"
-      "named in the log (`MRC_LOG=warn`).\n"
+      "named in the log.\n"
       "Settings of the daemon alone are in `tools/mrcd/SETTINGS.md`.\n\n";
   text += kSettingColumns;
   for (const Setting& s : setting_table()) text += setting_markdown(s);

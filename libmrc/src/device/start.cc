@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "core/congestion/registry.h"
 #include "datapath/fault.h"
+#include "datapath/host_addresses.h"
 #include "device/device.h"
 #include "device/fault_scope.h"
 #include "device/host_path.h"
@@ -161,6 +162,15 @@ Result<std::unique_ptr<datapath::Datapath>> with_faults(const DeviceConfig& conf
   return datapath::make_fault_datapath(std::move(path), *std::move(plan), dscp);
 }
 
+// No interface has the address of any plane.
+bool is_of_another_host(const DeviceConfig& config) {
+  const std::vector<datapath::HostAddress> here = datapath::host_addresses();
+  return std::none_of(config.planes.begin(), config.planes.end(), [&](const PlaneConfig& plane) {
+    return plane.addr.is_zero() ||
+           std::any_of(here.begin(), here.end(), [&](const datapath::HostAddress& a) { return a.ip == plane.addr; });
+  });
+}
+
 // Null: the settings ask for no trace.
 Result<std::unique_ptr<TraceFile>> open_trace(const DeviceConfig& config) {
   if (config.settings.trace.empty()) return nullptr;
@@ -178,7 +188,13 @@ Result<std::shared_ptr<Device>> Device::start(const DeviceConfig& config, const 
   const uint32_t shard = wanted.number;
   Result<HostPath> opened =
       open_host_datapath(config, seed_of(config.settings, shard), wanted.first_slot, wanted.of - shard);
-  if (!opened) return std::move(opened).error().under(named(config));
+  if (!opened) {
+    Error error = std::move(opened).error().under(named(config));
+    if (is_of_another_host(config))
+      error.text +=
+          ". These may be the addresses of another host: mrc-info --suggest prints a configuration of this one";
+    return error;
+  }
   const std::unique_ptr<datapath::HostDatapath>& host = opened->datapath;
   const uint32_t slot = opened->slot;
   std::vector<std::string> advice = host->advice();

@@ -49,6 +49,7 @@ def test_a_probe_of_a_host_to_which_nothing_is_connected():
         env = [settings_of(config(device([planes.address(plane, side) for plane in (1, 2)]), f"side{side}.yaml"))
                for side in (0, 1)]
         mrcctl = built.path("MRCCTL")
+        planes.await_links()
         with Process([*planes.inside(0), mrcctl, "respond"], env[0], stdin=subprocess.PIPE) as responder:
             responder.out_until("ready")
             probed = run([*planes.inside(1), mrcctl, "--json", "probe", planes.address(1, 0), "--max", 4, "--timeout-ms", 4000],

@@ -14,4 +14,4 @@ ran = process.run([bench, plugin, "--hosts", "red,blue", "-s", "96K", "-n", "1",
                    "env HOST={host}", "--path-prober", "no-such-mrcctl"], clean({}, ["NCCL_DEBUG"]), code=None, limit_s=limit(120))
 everything = ran.stdout + ran.stderr
 assert ran.returncode == 1, everything
-assert "path: the paths could not be probed: there is no program no-such-mrcctl here (--path-prober names another one" in ran.stdout, everything
+assert "path: the paths could not be probed: no-such-mrcctl cannot be run here (--path-prober names another one" in ran.stdout, everything

@@ -9,6 +9,7 @@
 
 #include "api/endpoint_ops.h"
 #include "datapath/mem/mem_datapath.h"
+#include "endpoint_answers.h"
 #include "unit/device/virtual_devices.h"
 
 namespace mrc::api {
@@ -39,19 +40,6 @@ class SmallBuffers final : public datapath::Datapath {
   const std::unique_ptr<datapath::MemDatapath> loop_;
 };
 
-class Answers final : public device::DeviceObserver {
- public:
-  explicit Answers(EndpointOps* ops) : ops_(*ops) {}
-  void on_port_event(PlaneId, core::AsyncEvent) override {}
-  void on_endpoint_response(uint16_t id, PlaneId plane, Duration rtt) override
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device::device_lock) {
-    ops_.on_response(id, plane, rtt);
-  }
-
- private:
-  EndpointOps& ops_;
-};
-
 // Those of one EV leave as one burst, so that whatever waits in the engine arrives at once.
 TEST(EndpointPortionsTest, requests_leave_in_portions_that_sockets_keep) {
   constexpr uint16_t kEv = 1000, kRequests = 3000;
@@ -62,7 +50,7 @@ TEST(EndpointPortionsTest, requests_leave_in_portions_that_sockets_keep) {
   const std::shared_ptr<device::Device> device =
       device::Device::start_over(config, std::make_unique<SmallBuffers>(planes), evs, 0, false, {}, clock);
   EndpointOps ops;
-  Answers observer(&ops);
+  EndpointAnswers observer(&ops);
   const device::Observation observation(*device, &observer);
   std::vector<mrc_ctl_ep_req> requests;
   for (uint16_t i = 0; i < kRequests; ++i) {

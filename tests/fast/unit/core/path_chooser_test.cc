@@ -188,6 +188,16 @@ TEST_F(PathChooserTest, pick_datagram__bad_planes_when_there_is_no_good_one) {
   EXPECT_NE(datagram_plane(0b011_planes, 1000), -1);
 }
 
+// What bad planes carry while there is no good one is no debt of the others.
+TEST_F(PathChooserTest, pick_datagram__after_all_planes_were_bad_they_take_turns_again) {
+  use_.refresh({}, 7_planes);
+  for (int i = 0; i < 100; ++i) EXPECT_NE(datagram_plane(7_planes, i % 3 == 0 ? 60000 : 10), -1);
+  use_.refresh({}, {});
+  int on_plane[kPlanes] = {};
+  for (int i = 0; i < 180; ++i) ++on_plane[datagram_plane(7_planes, 1000)];
+  for (const int n : on_plane) EXPECT_GE(n, 20);
+}
+
 TEST_F(PathChooserTest, pick_control__planes_in_turn) {
   EXPECT_EQ(picked_plane(7_planes), 0);
   EXPECT_EQ(picked_plane(7_planes), 1);
