@@ -1,12 +1,12 @@
 // Queries a peer for its planes if no rule gives them [MRC-EXT-1..6, spec/wire.md].
 //
-// The first QP that goes to RTR towards the peer, datagram to it or operation of the controller starts the query: one plane request per local plane beyond
-// the first, sent to the peer's plane 0 (plane 1 in words) and repeated with a doubling pause until every plane is
-// answered or the tries are used up. Meanwhile, and permanently if the peer does not implement this, only plane 0
-// carries traffic. An answer contains the peer's address, whose packets are accepted from then on, and whether
-// the peer accepts ours; only then the plane is used. A request of a peer with an open query here repeats our query
-// at once, so that the end that started first need not wait for its next try. A later QP starts the query again, so
-// that a peer that restarted with other addresses, or that missed the first requests, is found.
+// The first QP that goes to RTR towards the peer, datagram to it or operation of the controller starts the query: one
+// plane request per local plane beyond the first, sent to the peer's plane 0 (plane 1 in words) and repeated with a
+// doubling pause until every plane is answered or the tries are used up. Meanwhile, and permanently if the peer does
+// not implement this, only plane 0 carries traffic. An answer contains the peer's address, whose packets are accepted
+// from then on, and whether the peer accepts ours; only then the plane is used. A request of a peer with an open query
+// here repeats our query at once, so that the end that started first need not wait for its next try. A later QP starts
+// the query again, so that a peer that restarted with other addresses, or that missed the first requests, is found.
 #include "core/plane_discovery.h"
 
 #include <algorithm>

@@ -106,19 +106,19 @@ TEST_F(DatagramTest, invalid_requests_are_refused) {
 // [API-UD-3] Programs make a handle for each message.
 TEST_F(DatagramTest, a_destination_out_of_reach_is_explained_once) {
   static uint8_t run = 0;  // the log is the process's
-  const std::string gid = "2001:db8::" + std::to_string(++run);
+  const std::string far = "2001:db8::" + std::to_string(++run);
   ibv_ah_attr attr{};
   attr.is_global = 1;
   attr.port_num = 1;
   attr.grh.hop_limit = 64;
-  inet_pton(AF_INET6, gid.c_str(), attr.grh.dgid.raw);
+  inet_pton(AF_INET6, far.c_str(), attr.grh.dgid.raw);
   testing::internal::CaptureStderr();
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(mrc_soft_create_ah(pd, &attr), nullptr);
     EXPECT_EQ(errno, ENETUNREACH);
   }
   const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_NE(log.find("no way to GID " + gid + ","), std::string::npos) << log;
+  EXPECT_NE(log.find("no way to GID " + far + ","), std::string::npos) << log;
   EXPECT_EQ(log.find("no way to"), log.rfind("no way to")) << log;
 }
 
