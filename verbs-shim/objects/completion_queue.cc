@@ -107,6 +107,7 @@ void Cq::arm(bool solicited_only) {
     if (arm_ != Arm::kAny) set_arm(solicited_only ? Arm::kSolicited : Arm::kAny);
     check();
   }
+  context_->activity().note_arm();
   context_->wake_progress();
 }
 

@@ -106,12 +106,13 @@ void ProgressThread::run() {
       continue;
     }
     // Programs poll once more between arming a completion queue and waiting at its channel's descriptor, so that an
-    // armed one means more than a poll does.
-    const uint64_t polls = context_->activity().polls();
-    if (polls != seen && !context_->activity().armed()) {
+    // armed one means more than a few polls do.
+    const ApplicationActivity& activity = context_->activity();
+    const uint64_t polls = activity.polls();
+    if (polls != seen && (!activity.armed() || activity.spins_beside_armed(seen))) {
       seen = polls;
       park(park_ms, /*beside_sleeper=*/false);
-      if (context_->activity().polls() != seen && park_ms < kMaxParkMs) ++park_ms;
+      if (activity.polls() != seen && park_ms < kMaxParkMs) ++park_ms;
       continue;
     }
     park_ms = kMinParkMs;

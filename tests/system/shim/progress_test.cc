@@ -9,7 +9,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "connected_qp.h"
@@ -50,6 +54,8 @@ class Side {
     ibv_dereg_mr(mr_);
     ibv_destroy_cq(cq_);
     ibv_destroy_comp_channel(channel_);
+    if (other_cq_ != nullptr) ibv_destroy_cq(other_cq_);
+    if (other_channel_ != nullptr) ibv_destroy_comp_channel(other_channel_);
     ibv_dealloc_pd(pd_);
     ibv_close_device(context_);
     munmap(memory, kBytes);
@@ -76,6 +82,15 @@ class Side {
     ASSERT_EQ(srq_ != nullptr ? ibv_post_srq_recv(srq_, &wr, &bad) : ibv_post_recv(qp_, &wr, &bad), 0);
   }
 
+  // Completions that were there, of which one that failed fails the test.
+  int take() {
+    ibv_wc wc;
+    const int n = ibv_poll_cq(cq_, 1, &wc);
+    if (n > 0) {
+      EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    }
+    return n;
+  }
   ibv_wc_status completion() { return status_within(cq_, 10s); }
 
   ibv_qp_state state() {
@@ -96,6 +111,12 @@ class Side {
     ASSERT_EQ(poll(&wait, 1, static_cast<int>(mrc::harness::limit(10s) / 1ms)), 1);
   }
   void arm() { ASSERT_EQ(ibv_req_notify_cq(cq_, 0), 0); }
+  // A queue in which nothing will ever be.
+  void arm_another() {
+    other_channel_ = ibv_create_comp_channel(context_);
+    other_cq_ = ibv_create_cq(context_, 1, nullptr, other_channel_, 0);
+    ASSERT_EQ(ibv_req_notify_cq(other_cq_, 0), 0);
+  }
 
   char* memory = nullptr;
 
@@ -105,7 +126,9 @@ class Side {
   ibv_context* context_ = nullptr;
   ibv_pd* pd_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;
+  ibv_comp_channel* other_channel_ = nullptr;
   ibv_cq* cq_ = nullptr;
+  ibv_cq* other_cq_ = nullptr;
   ibv_mr* mr_ = nullptr;
   ibv_srq* srq_ = nullptr;
   ibv_qp* qp_ = nullptr;
@@ -189,6 +212,47 @@ TEST(Progress, waits_in_the_call_may_be_followed_by_one_at_the_descriptor) {
     c.complete_both();
     ASSERT_FALSE(HasFailure()) << i;
   }
+}
+
+// How often the progress threads of this process have given up a processor, which each wake-up of one ends with.
+uint64_t rests_of_progress_threads() {
+  uint64_t rests = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    std::string line, name;
+    while (std::getline(status, line)) {
+      if (line.rfind("Name:", 0) == 0) name = line.substr(line.find_last_of(" \t") + 1);
+      if (name == "mrc-verbs" && line.rfind("voluntary_ctxt_switches:", 0) == 0)
+        rests += std::stoull(line.substr(line.find_last_of(" \t") + 1));
+    }
+  }
+  return rests;
+}
+
+// UCX arms the completion queue of its wire-up and polls the others: a progress thread that wakes up for each message
+// takes the processor from the program. It may look once in a millisecond.
+TEST(Progress, a_program_that_polls_beside_an_armed_queue_keeps_its_processor) {
+  Connected c;
+  c.requester.arm_another();
+  c.responder.arm_another();
+  const auto exchange = [&](int messages) {
+    const auto until = std::chrono::steady_clock::now() + mrc::harness::limit(60s);
+    for (int i = 0; i < messages && std::chrono::steady_clock::now() < until; ++i) {
+      c.responder.receive();
+      c.requester.send();
+      for (int left = 2; left > 0 && std::chrono::steady_clock::now() < until;)  // both polled all the time
+        left -= c.responder.take() + c.requester.take();
+    }
+    EXPECT_LT(std::chrono::steady_clock::now(), until);
+  };
+  for (int i = 0; i < 2000; ++i) ASSERT_EQ(c.responder.take() + c.requester.take(), 0);
+  exchange(200);
+  const auto begin = std::chrono::steady_clock::now();
+  const uint64_t before = rests_of_progress_threads();
+  exchange(2000);
+  const uint64_t rests = rests_of_progress_threads() - before;
+  const auto took_ms = static_cast<uint64_t>((std::chrono::steady_clock::now() - begin) / 1ms);
+  EXPECT_LT(rests, 4 * took_ms + 100) << "in " << took_ms << " ms";
 }
 
 // Touching `guarded` keeps the thread that does it for a while: it was interrupted, say, by another program. On a busy
