@@ -9,6 +9,7 @@
 #include "api/inherited.h"
 #include "api/limits.h"
 #include "api/post_result.h"
+#include "api/posted_sges.h"
 
 namespace {
 
@@ -60,12 +61,12 @@ int to_sges(const ibv_recv_wr& wr, uint32_t max_sge, mrc::core::Sge* sges) {
 
 // One request each; 0, or an errno value. [API-ERR-3]
 int post_one(const ibv_send_wr& wr, mrc_soft_ud_qp* qp) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
-  mrc::core::Sge sges[mrc::api::kMaxSge];
+  mrc::api::PostedSges sges;
   mrc::core::DatagramWr request;
   bool taken = false;
   int error = ENOMEM;
   try {
-    error = translate(wr, *qp, sges, &request);
+    error = translate(wr, *qp, sges.all, &request);
     if (error != 0) return error;
     taken = qp->slots().take(qp->init().cap.max_send_wr);
     if (!taken) return ENOMEM;
@@ -77,20 +78,20 @@ int post_one(const ibv_send_wr& wr, mrc_soft_ud_qp* qp) ABSL_EXCLUSIVE_LOCKS_REQ
   return error;
 }
 int post_one(const ibv_recv_wr& wr, mrc_soft_ud_qp* qp) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
-  mrc::core::Sge sges[mrc::api::kMaxSge];
-  if (const int error = to_sges(wr, qp->init().cap.max_recv_sge, sges)) return error;
+  mrc::api::PostedSges sges;
+  if (const int error = to_sges(wr, qp->init().cap.max_recv_sge, sges.all)) return error;
   try {
-    return mrc::api::to_errno(
-        qp->device().endpoint().post_datagram_recv(qp->engine(), wr.wr_id, sges, static_cast<uint32_t>(wr.num_sge)));
+    return mrc::api::to_errno(qp->device().endpoint().post_datagram_recv(qp->engine(), wr.wr_id, sges.all,
+                                                                         static_cast<uint32_t>(wr.num_sge)));
   } catch (const std::bad_alloc&) {
     return ENOMEM;
   }
 }
 int post_one(const ibv_recv_wr& wr, mrc_soft_ud_srq* srq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
-  mrc::core::Sge sges[mrc::api::kMaxSge];
-  if (const int error = to_sges(wr, srq->max_sge, sges)) return error;
+  mrc::api::PostedSges sges;
+  if (const int error = to_sges(wr, srq->max_sge, sges.all)) return error;
   try {
-    return mrc::api::to_errno(srq->queue.post(wr.wr_id, sges, static_cast<uint32_t>(wr.num_sge)));
+    return mrc::api::to_errno(srq->queue.post(wr.wr_id, sges.all, static_cast<uint32_t>(wr.num_sge)));
   } catch (const std::bad_alloc&) {
     return ENOMEM;
   }

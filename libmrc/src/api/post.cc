@@ -7,6 +7,7 @@
 #include "api/inherited.h"
 #include "api/limits.h"
 #include "api/post_result.h"
+#include "api/posted_sges.h"
 #include "api/qp.h"
 
 namespace {
@@ -51,9 +52,9 @@ int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc
 // One request each; 0, or an errno value.
 int post_one(const ibv_send_wr& wr, mrc::Instant now, mrc_qp* qp)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
-  mrc::core::Sge sges[mrc::api::kMaxSge];
+  mrc::api::PostedSges sges;
   mrc::core::SendWr send;
-  if (const int error = translate(wr, *qp, sges, &send)) return error;
+  if (const int error = translate(wr, *qp, sges.all, &send)) return error;
   if (!qp->slots().take(qp->cap().max_send_wr)) return ENOMEM;
   mrc::core::Endpoint& endpoint = qp->device().endpoint();
   const int error =
