@@ -14,12 +14,15 @@
 
 namespace mrc::shim {
 
-inline constexpr uint32_t kWindow = 64;       // requests in flight, per direction [VRB-MBX-1]
-inline constexpr uint32_t kSlotBytes = 8192;  // request slot: header and, for an eager SEND, the data
-inline constexpr uint32_t kHeaderBytes = 64;  // of a request
+inline constexpr uint32_t kWindow = 64;  // requests in flight, per direction [VRB-MBX-1]
+// A request slot: header and, for an eager SEND, the data. 8 KiB fit with what a library puts before them: UCX sends
+// eager messages in pieces of 8256 bytes, and a longer SEND costs a round trip before its data.
+inline constexpr uint32_t kSlotBytes = 8448;
+inline constexpr uint32_t kHeaderBytes = 64;                        // of a request
 inline constexpr uint32_t kEagerBytes = kSlotBytes - kHeaderBytes;  // longest SEND that fits into its slot
-inline constexpr uint32_t kReplyBytes = 512;                        // reply slot
-inline constexpr uint32_t kMaxSegments = 16;                        // pieces of memory in one request or reply
+static_assert(kEagerBytes >= 8256);
+inline constexpr uint32_t kReplyBytes = 512;  // reply slot
+inline constexpr uint32_t kMaxSegments = 16;  // pieces of memory in one request or reply
 inline constexpr uint32_t kMailboxBytes = kWindow * (kSlotBytes + kReplyBytes);
 inline constexpr uint32_t kNumberBits = 20;
 inline constexpr uint32_t kNumberMask = (1u << kNumberBits) - 1;

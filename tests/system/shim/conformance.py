@@ -130,7 +130,7 @@ def check_memory(ctx, pd):
 
 def check_send(ctx, pd):
     a, b = pair(ctx, pd)
-    for size in (0, 1, 63, 8128, 8129, SIZE):
+    for size in (0, 1, 63, 8384, 8385, SIZE):
         a.mr.write(bytes([size & 0xff]) * SIZE, SIZE)
         b.recv(7)
         a.send(8, e.IBV_WR_SEND, size)
