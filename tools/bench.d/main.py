@@ -214,7 +214,7 @@ def compare_revisions(options):
     place = places.Veth() if options.place == "veth" else places.Loopback()
     try:
         groups, stays_up = compare.groups(place, options.compare, options.no_build)
-        how = ("processes that stay up" if stays_up else
+        how = (f"processes that are started {plan.COMPARED_STARTS} times" if stays_up else
                "short runs for both, because one of the revisions has no mrc-perf --slices: each slice starts its processes anew")
         if not stays_up:
             options.slice_ms = max(options.slice_ms, 200)

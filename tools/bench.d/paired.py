@@ -1,5 +1,6 @@
 """Statistics of alternating slices. A ratio is taken within each round, where the load of the machine was nearly the same for
 both; the median over the rounds is reported with a bootstrap interval, and a claim only where the interval allows it."""
+import itertools
 import random
 import statistics
 
@@ -27,10 +28,17 @@ def of_rounds(top, bottom):
     return [a / b for a, b in zip(top, bottom) if a is not None and b]
 
 
-def interval(ratios, seed=1):
-    """Bootstrap interval of the median: percentiles of the medians of samples drawn with replacement."""
+def parts(values, count):
+    """The list in so many parts, as equal as they can be."""
+    ends = [len(values) * part // count for part in range(count + 1)]
+    return [values[begin:end] for begin, end in zip(ends, ends[1:])]
+
+
+def interval(groups, seed=1):
+    """Bootstrap interval of the median of all ratios, which come in groups: percentiles of the medians of samples of groups, drawn
+    with replacement."""
     draw = random.Random(seed)
-    medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES))
+    medians = sorted(statistics.median(itertools.chain(*draw.choices(groups, k=len(groups)))) for _ in range(RESAMPLES))
     rest = (1 - CONFIDENCE) / 2
     return quantile(medians, rest), quantile(medians, 1 - rest)
 
@@ -46,12 +54,15 @@ def verdict(ratios, bounds, more_is_better=True):
     return SAME
 
 
-def compare(top, bottom, more_is_better=True, seed=1):
-    """{"value", "interval", "pairs", "verdict"} of two lists of figures by round, or None without a common round."""
+def compare(top, bottom, more_is_better=True, seed=1, starts=1):
+    """{"value", "interval", "pairs", "verdict"} of two lists of figures by round, or None without a common round. Where the
+    contenders were started several times, each start is one observation: what it has by chance is in all of its rounds."""
     ratios = of_rounds(top, bottom)
     if not ratios:
         return None
-    bounds = interval(ratios, seed)
+    count = starts if starts > 1 else len(top)
+    groups = [of_rounds(*both) for both in zip(parts(top, count), parts(bottom, count))]
+    bounds = interval([group for group in groups if group], seed)
     return {"value": statistics.median(ratios), "interval": list(bounds), "pairs": len(ratios),
             "verdict": verdict(ratios, bounds, more_is_better)}
 

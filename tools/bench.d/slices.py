@@ -1,5 +1,6 @@
 """Alternating slices: the contenders of a group stay up, and each round measures all of them for a moment, in random order. What
-else the machine does then hits all alike."""
+else the machine does then hits all alike. What a process has by the chance of its start, the places of its memory above all, stays
+as long as it does; so a group can have its contenders started anew in between."""
 import random
 import sys
 import time
@@ -37,7 +38,8 @@ class Group(NamedTuple):
     contenders: Dict[str, Callable]  # name -> call that starts it
     rows: List[Row]
     slices: Optional[int] = None  # where it is not the usual number
-    start_s: float = 0  # what a slice costs beside its length, where the programs are started anew
+    start_s: float = 0  # what a slice costs beside its length, where the programs are started for each
+    starts: int = 1  # how often the contenders are started, after equal numbers of slices
 
 
 class Progress:
@@ -76,8 +78,21 @@ def measure(group, options, progress, title):
     """{"contenders": {name: {"slices": one of each round or None, figure: quartiles, "error"}}, "ratios": [..]}"""
     progress.show(f"{title}: {group.name}: starting {len(group.contenders)} contenders", always=True)
     order = random.Random(options.seed)
-    up, results = {}, {name: {"slices": []} for name in group.contenders}
-    rounds, begin = group.slices or options.slices, time.monotonic()
+    results = {name: {"slices": []} for name in group.contenders}
+    rounds = group.slices or options.slices
+    starts = min(group.starts, rounds)
+    done = 0
+    for some in paired.parts(range(rounds), starts):
+        begun = f"{title}: {group.name}: slice {{}} of {rounds}"
+        measure_some(group, results, options, order, len(some), lambda turn: progress.show(begun.format(done + turn)), progress)
+        done += len(some)
+    return {"contenders": {name: summary(result) for name, result in results.items()},
+            "ratios": [judged(row, results, options.seed, starts) for row in group.rows]}
+
+
+def measure_some(group, results, options, order, rounds, show, progress):
+    """Starts the contenders, measures so many rounds, and ends them."""
+    up, begin = {}, time.monotonic()
     try:
         for name, start in group.contenders.items():
             try:
@@ -93,12 +108,10 @@ def measure(group, options, progress, title):
                 if turn >= 0:
                     progress.took(slice_s(group, options), time.monotonic() - begin)
                 begin = time.monotonic()
-            progress.show(f"{title}: {group.name}: slice {turn + 1} of {rounds}")
+            show(turn + 1)
     finally:
         for contender in up.values():
             contender.close()
-    return {"contenders": {name: summary(result) for name, result in results.items()},
-            "ratios": [judged(row, results, options.seed) for row in group.rows]}
 
 
 def one_slice(name, up, results, options, counts):
@@ -127,11 +140,11 @@ def summary(result):
     return whole
 
 
-def judged(row, results, seed):
+def judged(row, results, seed, starts=1):
     def of(name):
         return [s.get(row.figure) if s is not None else None for s in results[name]["slices"]]
 
-    done = paired.compare(of(row.top), of(row.bottom), row.figure in MORE_IS_BETTER, seed)
+    done = paired.compare(of(row.top), of(row.bottom), row.figure in MORE_IS_BETTER, seed, starts)
     if done is not None and row.figure == CPU:
         done["verdict"] = CPU_WORDS.get(done["verdict"], done["verdict"])
     line = {"ratio": row.title, "figure": row.figure, "of": [row.top, row.bottom], "target": None, "met": None}

@@ -72,8 +72,20 @@ def few_pairs_allow_no_claim():
 
 def the_seed_decides_the_interval():
     ratios = noisy(40, 1)
-    assert paired.interval(ratios, 5) == paired.interval(ratios, 5)
-    assert paired.interval([1.5] * 20, 1) == (1.5, 1.5)
+    alone = [[ratio] for ratio in ratios]
+    assert paired.interval(alone, 5) == paired.interval(alone, 5)
+    assert paired.interval([[1.5]] * 20, 1) == (1.5, 1.5)
+
+
+def a_start_is_one_observation():
+    """Half of the starts are 8 % faster in all of their rounds: that is the luck of few, not a difference shown by many rounds."""
+    lucky = [1.08 if start % 2 else 0.99 for start in range(6) for _ in range(10)]
+    base = [1.0] * 60
+    few = paired.compare(lucky, base, starts=6)
+    assert few["verdict"] == paired.SAME and few["interval"][0] < 1 < few["interval"][1] and few["pairs"] == 60, few
+    assert paired.compare([1.05] * 60, base, starts=6)["verdict"] == paired.FASTER
+    assert paired.parts([1, 2, 3, 4, 5], 2) == [[1, 2], [3, 4, 5]]
+    assert paired.compare([None] * 10 + [2.0] * 50, base, starts=6)["pairs"] == 50
 
 
 def a_bound_is_met_at_the_bound():
@@ -139,6 +151,20 @@ def every_round_has_all_in_another_order():
         assert (cpu["value"], cpu["met"], cpu["verdict"]) == (0.5, None, "less"), cpu
         assert missed["met"] is False and missed["interval"] == [4, 4], missed
     assert orders[0] == orders[1] != orders[2]
+
+
+def contenders_are_started_anew():
+    log, started = [], []
+
+    def start(name, value):
+        started.append(name)
+        return Fake(name, [value] * 100, log)
+
+    group = slices.Group("g", {"a": lambda: start("a", 2.0), "b": lambda: start("b", 1.0)}, [slices.Row("a / b", "a", "b")], starts=4)
+    done = slices.measure(group, options(20), quiet(), "here")
+    assert started == ["a", "b"] * 4, started
+    assert len(log) == 2 * (20 + 4) and len(done["contenders"]["a"]["slices"]) == 20, len(log)  # of each start one is not counted
+    assert done["ratios"][0]["value"] == 2 and done["ratios"][0]["pairs"] == 20, done
 
 
 def what_breaks_is_reported_and_the_others_go_on():
@@ -331,7 +357,7 @@ def each_part_has_its_targets_built():
 
 CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
           an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
-          no_loss_is_judged_by_the_interval,
+          no_loss_is_judged_by_the_interval, a_start_is_one_observation, contenders_are_started_anew,
           every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
           the_floors_of_nccl_have_two_sides, sizes_of_nccl_are_swept_and_timed, a_preflight_is_judged_by_time_and_by_names,
           locks_are_shared_where_two_engines_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run,
