@@ -102,8 +102,10 @@ test_build() {
   say "Tests ($preset): $((passed - before)) passed, $((skipped - before_skipped)) skipped in $((SECONDS - start)) s"
 }
 
-# A build may have none of the selected tests, but not all of them.
+# A build may have none of the selected tests, or skip all of them, but not every build.
 need_selected_tests() {
+  [[ ${#builds_tested[@]} -eq 0 || $tests_selected == no || $passed -gt 0 || ${#failed[@]} -gt 0 ]] ||
+    failed+=("no test of ${builds_tested[*]} ran: all were skipped")
   [[ ${#builds_tested[@]} -eq 0 || $tests_selected == yes || ${#failed[@]} -gt 0 ]] ||
     failed+=("no test of ${builds_tested[*]} is selected by${filter:+ --filter '$filter'}${area:+ --area $area}")
 }

@@ -2,6 +2,7 @@
 
 usage: bench_statistics.py SOURCE_DIR
 """
+import inspect
 import io
 import os
 import sys
@@ -355,14 +356,9 @@ def each_part_has_its_targets_built():
     assert needs.targets(["bandwidth", "latency"]) == ["mrc-perf", "mrc-udp-limit", "mrc-socket-limit"]
 
 
-CHECKS = (quartiles_interpolate, ratios_are_of_the_same_round, load_that_hits_both_does_not_matter, noise_alone_is_no_difference,
-          an_outlier_does_not_decide, few_pairs_allow_no_claim, the_seed_decides_the_interval, a_bound_is_met_at_the_bound,
-          no_loss_is_judged_by_the_interval, a_start_is_one_observation, contenders_are_started_anew,
-          every_round_has_all_in_another_order, what_breaks_is_reported_and_the_others_go_on, progress_counts_down, the_plan_has_the_targets,
-          the_floors_of_nccl_have_two_sides, sizes_of_nccl_are_swept_and_timed, a_preflight_is_judged_by_time_and_by_names,
-          locks_are_shared_where_two_engines_take_them_often, sizes_of_nccl_with_a_target_are_judged, the_table_has_each_target_of_a_run,
-          a_missed_target_and_a_part_left_out_fail_the_run, a_piece_of_nccl_without_figures_is_left_out,
-          a_fabric_without_mrcd_leaves_the_gray_link_out, a_load_of_one_is_complained_of, each_part_has_its_targets_built)
+HELPERS = {"quiet", "fails"}
+CHECKS = [check for name, check in list(globals().items())
+          if isinstance(check, types.FunctionType) and check.__module__ == __name__ and not inspect.signature(check).parameters and name not in HELPERS]
 for check in CHECKS:
     check()
 print(f"{len(CHECKS)} checks")

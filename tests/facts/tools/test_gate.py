@@ -200,7 +200,10 @@ def test_an_exit_status_is_no_report():
 
 
 def test_a_build_of_which_every_test_is_skipped_is_a_failure():
-    red(("net", "echo 'skipped: no root'; exit 77", SYSTEM), names="no test of dev ran: all were skipped")
+    skipped = ("net", "echo 'skipped: no root'; exit 77", SYSTEM)
+    red(skipped, names="no test of dev ran: all were skipped")
+    shutil.rmtree(files.at("checkout"))
+    red(skipped, GOOD, names="no test of dev ran: all were skipped", options=["--filter", "net"])
 
 
 def test_a_file_that_leaves_out_tests_is_a_failure():

@@ -166,6 +166,7 @@ int main(int argc, char** argv) {
   }
   if (o.kind == "forger") std::printf("%llu connections were ended by the forger\n", ended);
   std::printf("seeds from %llu on: %llu passed, %llu failed\n", o.first, passed, failed);
+  if (passed + failed == 0 && o.shards == 1) return std::fputs("no world ran\n", stderr), 2;
   const bool as_calm = o.kind != "calm" || o.verbose || calm.judge();
   return failed == 0 && as_calm ? 0 : 1;
 }
