@@ -1,10 +1,14 @@
 #include "objects/device.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <string>
 
+#include "append_item.h"
 #include "provider/provider.h"
+#include "settings/log.h"
 #include "settings/settings.h"
 
 namespace mrc::shim {
@@ -27,6 +31,15 @@ struct All {
   ibv_device** list = nullptr;  // the provider's, which is kept: its devices stay in use
 };
 
+// A misspelt name hides a device without a word.
+void report_unknown_names(ibv_device* const* list, int n) {
+  std::string known;
+  for (int i = 0; i < n; ++i) append_item(&known, list[i]->name);
+  for (const std::string& name : settings().device_names())
+    if (std::none_of(list, list + n, [&](const ibv_device* device) { return name == device->name; }))
+      log_error(nullptr, "MRC_SHIM_DEVICES names '%s', which is no device: there is %s", name.c_str(), known.c_str());
+}
+
 const All& all() {
   static const All* const made = [] {
     auto* a = new All;
@@ -47,6 +60,7 @@ const All& all() {
       std::snprintf(d.device.ibdev_path, sizeof d.device.ibdev_path, "/sys/class/infiniband/%.63s", a->list[i]->name);
       a->shown.push_back(&d.device);
     }
+    if (a->list != nullptr) report_unknown_names(a->list, n);
     return a;
   }();
   return *made;

@@ -1,5 +1,6 @@
 #include "settings/settings.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -20,12 +21,17 @@ Settings from_environment() {
 
 }  // namespace
 
-bool Settings::shows(const char* device) const {
-  if (devices == "all") return true;
+std::vector<std::string> Settings::device_names() const {
+  std::vector<std::string> all;
+  if (devices == "all" || devices == "none") return all;
   std::istringstream names(devices);  // a preloaded library links no abseil
-  for (std::string name; std::getline(names, name, ',');)
-    if (name == device) return true;
-  return false;
+  for (std::string name; std::getline(names, name, ',');) all.push_back(name);
+  return all;
+}
+
+bool Settings::shows(const char* device) const {
+  const std::vector<std::string> names = device_names();
+  return devices == "all" || std::find(names.begin(), names.end(), device) != names.end();
 }
 
 const Settings& settings() {

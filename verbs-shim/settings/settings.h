@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace mrc::shim {
 
@@ -19,7 +20,8 @@ struct Settings {
   MRC_SHIM_SETTINGS(MRC_SHIM_SETTING)
 #undef MRC_SHIM_SETTING
 
-  bool shows(const char* device) const;  // by `devices`
+  bool shows(const char* device) const;           // by `devices`
+  std::vector<std::string> device_names() const;  // in `devices`; none of "all" and "none"
 };
 
 // Read from the environment at the first call.

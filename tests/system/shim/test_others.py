@@ -63,6 +63,11 @@ def test_no_devices_when_none_are_wanted():
     assert "mrc0" not in process.out and process.code == 0, process
 
 
+def test_an_unknown_name_of_a_device_is_reported():
+    process = session.run(["ibv_devices"], (("MRC_SHIM_DEVICES", "mrc0,mrc9"),))
+    assert "MRC_SHIM_DEVICES names 'mrc9', which is no device: there is mrc0" in process.out, process
+
+
 def test_a_provider_that_is_no_mrc_library_is_named():
     """[VRB-PRV-1]"""
     process = session.run(["ibv_devices"], (("MRC_PROVIDER", "libm.so.6"),))
