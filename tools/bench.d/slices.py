@@ -14,6 +14,7 @@ MORE_IS_BETTER = ("gbps", "rate")
 CPU, CPU_WORDS = "cpu_s_per_gb", {paired.FASTER: "less", paired.SLOWER: "more"}
 MAX_FAILURES = 3  # of a contender, which then is left out
 OVERHEAD_S = 0.05  # of a slice, until measured
+START_S = 0.5  # of a contender that stays up, its end included
 
 
 class Row(NamedTuple):
@@ -67,7 +68,10 @@ class Progress:
 
 
 def planned_s(group, options):
-    return (group.slices or options.slices) * len(group.contenders) * slice_s(group, options)
+    """With what a start costs: a slice that is not counted, and START_S."""
+    slices = group.slices or options.slices
+    more = min(group.starts, slices) * (slice_s(group, options) + START_S) if group.starts > 1 else 0
+    return len(group.contenders) * (slices * slice_s(group, options) + more)
 
 
 def slice_s(group, options):
@@ -83,8 +87,8 @@ def measure(group, options, progress, title):
     starts = min(group.starts, rounds)
     done = 0
     for some in paired.parts(range(rounds), starts):
-        begun = f"{title}: {group.name}: slice {{}} of {rounds}"
-        measure_some(group, results, options, order, len(some), lambda turn: progress.show(begun.format(done + turn)), progress)
+        measure_some(group, results, options, order, len(some),
+                     lambda turn: progress.show(f"{title}: {group.name}: slice {done + turn} of {rounds}"), progress)
         done += len(some)
     return {"contenders": {name: summary(result) for name, result in results.items()},
             "ratios": [judged(row, results, options.seed, starts) for row in group.rows]}
@@ -94,11 +98,15 @@ def measure_some(group, results, options, order, rounds, show, progress):
     """Starts the contenders, measures so many rounds, and ends them."""
     up, begin = {}, time.monotonic()
     try:
-        for name, start in group.contenders.items():
+        # In random order, too: that of the starts has effects of its own.
+        for name, start in order.sample(list(group.contenders.items()), len(group.contenders)):
+            if results[name].get("failed_starts", 0) == MAX_FAILURES:
+                continue
             try:
                 up[name] = start()
             except (Failed, OSError, ValueError) as e:
                 results[name]["error"] = str(e)
+                results[name]["failed_starts"] = results[name].get("failed_starts", 0) + 1
         # One that is not counted: memory that is touched first, windows that grow.
         for turn in range(-1, rounds):
             names = list(group.contenders)

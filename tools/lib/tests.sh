@@ -7,6 +7,7 @@
 readonly kMaxFlaky=3
 builds_tested=()    # presets
 tests_selected=no   # whether any of these has a test that is selected
+tests_passed=no     # whether one of those has passed
 
 summary() { python3 -B tools/lib/test_summary.py "$@"; }
 
@@ -98,13 +99,14 @@ test_build() {
       [[ $why == failed ]] || say "Failed: $name: $why"
     fi
   done
+  [[ $passed -eq $before ]] || tests_passed=yes
   [[ $passed -gt $before || ${#lines[@]} -gt 0 || -n $filter$area ]] || failed+=("no test of $preset ran: all were skipped")
   say "Tests ($preset): $((passed - before)) passed, $((skipped - before_skipped)) skipped in $((SECONDS - start)) s"
 }
 
 # A build may have none of the selected tests, or skip all of them, but not every build.
 need_selected_tests() {
-  [[ ${#builds_tested[@]} -eq 0 || $tests_selected == no || $passed -gt 0 || ${#failed[@]} -gt 0 ]] ||
+  [[ ${#builds_tested[@]} -eq 0 || $tests_selected == no || $tests_passed == yes || ${#failed[@]} -gt 0 ]] ||
     failed+=("no test of ${builds_tested[*]} ran: all were skipped")
   [[ ${#builds_tested[@]} -eq 0 || $tests_selected == yes || ${#failed[@]} -gt 0 ]] ||
     failed+=("no test of ${builds_tested[*]} is selected by${filter:+ --filter '$filter'}${area:+ --area $area}")

@@ -35,8 +35,9 @@ struct All {
 void report_unknown_names(ibv_device* const* list, int n) {
   std::string known;
   for (int i = 0; i < n; ++i) append_item(&known, list[i]->name);
+  if (known.empty()) known = "none";
   for (const std::string& name : settings().device_names())
-    if (std::none_of(list, list + n, [&](const ibv_device* device) { return name == device->name; }))
+    if (!name.empty() && std::none_of(list, list + n, [&](const ibv_device* device) { return name == device->name; }))
       log_error(nullptr, "MRC_SHIM_DEVICES names '%s', which is no device: there is %s", name.c_str(), known.c_str());
 }
 

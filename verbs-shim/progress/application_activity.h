@@ -16,9 +16,10 @@ class ApplicationActivity {
   uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
   // A completion queue is armed, for the first time or again.
   void note_arm() { polls_at_arm_.store(polls(), std::memory_order_relaxed); }
-  // A thread has polled on and on since then, and often since `seen` polls: it finds what arrives for the armed queue
-  // and raises its event. So UCX does, which arms the queue of its wire-up for good. A program that waits at a
-  // descriptor polls a few times between arming and waiting.
+  // A thread has polled on and on since then, and often since `seen` polls, when the progress thread parked last: it
+  // finds what arrives for the armed queue and raises its event. If it stops, the progress thread is back after two
+  // parks. So UCX does, which arms the queue of its wire-up for good. A program that waits at a descriptor polls a few
+  // times between arming and waiting.
   bool spins_beside_armed(uint64_t seen) const {
     return polls() - polls_at_arm_.load(std::memory_order_relaxed) > kManyPolls && polls() - seen >= kOften;
   }

@@ -66,7 +66,7 @@ int post_one(const ibv_send_wr& wr, mrc_soft_ud_qp* qp) ABSL_EXCLUSIVE_LOCKS_REQ
   bool taken = false;
   int error = ENOMEM;
   try {
-    error = translate(wr, *qp, sges.all, &request);
+    error = translate(wr, *qp, sges.data(), &request);
     if (error != 0) return error;
     taken = qp->slots().take(qp->init().cap.max_send_wr);
     if (!taken) return ENOMEM;
@@ -79,9 +79,9 @@ int post_one(const ibv_send_wr& wr, mrc_soft_ud_qp* qp) ABSL_EXCLUSIVE_LOCKS_REQ
 }
 int post_one(const ibv_recv_wr& wr, mrc_soft_ud_qp* qp) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
   mrc::api::PostedSges sges;
-  if (const int error = to_sges(wr, qp->init().cap.max_recv_sge, sges.all)) return error;
+  if (const int error = to_sges(wr, qp->init().cap.max_recv_sge, sges.data())) return error;
   try {
-    return mrc::api::to_errno(qp->device().endpoint().post_datagram_recv(qp->engine(), wr.wr_id, sges.all,
+    return mrc::api::to_errno(qp->device().endpoint().post_datagram_recv(qp->engine(), wr.wr_id, sges.data(),
                                                                          static_cast<uint32_t>(wr.num_sge)));
   } catch (const std::bad_alloc&) {
     return ENOMEM;
@@ -89,9 +89,9 @@ int post_one(const ibv_recv_wr& wr, mrc_soft_ud_qp* qp) ABSL_EXCLUSIVE_LOCKS_REQ
 }
 int post_one(const ibv_recv_wr& wr, mrc_soft_ud_srq* srq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
   mrc::api::PostedSges sges;
-  if (const int error = to_sges(wr, srq->max_sge, sges.all)) return error;
+  if (const int error = to_sges(wr, srq->max_sge, sges.data())) return error;
   try {
-    return mrc::api::to_errno(srq->queue.post(wr.wr_id, sges.all, static_cast<uint32_t>(wr.num_sge)));
+    return mrc::api::to_errno(srq->queue.post(wr.wr_id, sges.data(), static_cast<uint32_t>(wr.num_sge)));
   } catch (const std::bad_alloc&) {
     return ENOMEM;
   }

@@ -54,7 +54,7 @@ int post_one(const ibv_send_wr& wr, mrc::Instant now, mrc_qp* qp)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
   mrc::api::PostedSges sges;
   mrc::core::SendWr send;
-  if (const int error = translate(wr, *qp, sges.all, &send)) return error;
+  if (const int error = translate(wr, *qp, sges.data(), &send)) return error;
   if (!qp->slots().take(qp->cap().max_send_wr)) return ENOMEM;
   mrc::core::Endpoint& endpoint = qp->device().endpoint();
   const int error =
