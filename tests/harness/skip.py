@@ -24,11 +24,12 @@ def need_root(what="network namespaces"):
 
 def need_program(name, package):
     """Its name, for a command. Where the package is installed, it is the name that is wrong."""
+    if shutil.which(name):
+        return name
     installed = shutil.which("dpkg-query") and subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status}", package], check=False,
                                                               capture_output=True, text=True).stdout == "installed"
-    check(shutil.which(name) or not installed, f"package {package} is installed and has no program {name}")
-    need(shutil.which(name), f"the program {name} is missing (apt-get install {package})")
-    return name
+    check(not installed, f"package {package} is installed and has no program {name}")
+    raise Skipped(f"the program {name} is missing (apt-get install {package})")
 
 
 def check(condition, why):

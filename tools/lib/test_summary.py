@@ -83,7 +83,7 @@ class Result:
         if len(RUNNING.findall(self.text)) != 1:
             self.failure = "it does not report its cases once, but its exit status is 0"
         elif DISABLED.search(self.text):
-            self.failure = "cases are disabled, which nobody would notice"
+            self.failure = "some of its cases are disabled"
         elif CHILD_FAILED.search(self.text):
             self.failure = "an assertion failed, but its exit status is 0"
         elif cases and passed + skipped == cases:

@@ -59,7 +59,7 @@ std::vector<std::string> names_of_devices(const std::string& only) {
   for (int i = 0; i < count; ++i) {
     const char* const name = mrc_soft_get_device_name(list[i]);
     if (only.empty() || only == name) names.emplace_back(name);
-    append_item(&all, name, ", ");
+    append_item(&all, name);
   }
   mrc_soft_free_device_list(list);
   if (names.empty()) throw std::runtime_error("no device has the name '" + only + "'; there is " + all);

@@ -131,9 +131,8 @@ Oob::Oob(Fd fd) : fd_(std::move(fd)) {
 
 Fd Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait_s));
-  const auto quiet_until = Clock::now() + kQuiet;
+  auto quiet_until = Clock::now() + kQuiet;
   std::string reason;
-  bool said = false;
   do {
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
@@ -153,10 +152,10 @@ Fd Oob::connect_to(const std::string& host, uint16_t port, double wait_s) {
       reason = std::strerror(errno);
     }
     if (found != nullptr) freeaddrinfo(found);
-    if (!said && quiet_until < Clock::now() && Clock::now() < until) {
+    if (quiet_until < Clock::now() && Clock::now() < until) {
       std::fprintf(stderr, "mrc-perf: %s port %u does not answer yet (%s); trying for %.0f s\n", host.c_str(), port,
                    reason.c_str(), wait_s);
-      said = true;
+      quiet_until = until;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   } while (Clock::now() < until);

@@ -11,10 +11,10 @@
 #include "base/rng.h"
 #include "core/congestion/registry.h"
 #include "datapath/fault.h"
-#include "datapath/host_addresses.h"
 #include "device/device.h"
 #include "device/fault_scope.h"
 #include "device/host_path.h"
+#include "device/interfaces.h"
 #include "device/log.h"
 #include "device/seed.h"
 
@@ -164,10 +164,8 @@ Result<std::unique_ptr<datapath::Datapath>> with_faults(const DeviceConfig& conf
 
 // No interface has the address of any plane.
 bool is_of_another_host(const DeviceConfig& config) {
-  const std::vector<datapath::HostAddress> here = datapath::host_addresses();
-  return std::none_of(config.planes.begin(), config.planes.end(), [&](const PlaneConfig& plane) {
-    return plane.addr.is_zero() ||
-           std::any_of(here.begin(), here.end(), [&](const datapath::HostAddress& a) { return a.ip == plane.addr; });
+  return std::all_of(config.planes.begin(), config.planes.end(), [](const PlaneConfig& plane) {
+    return !plane.addr.is_zero() && interface_of_address(plane.addr).empty();
   });
 }
 

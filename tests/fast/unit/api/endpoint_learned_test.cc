@@ -31,22 +31,6 @@ class EndpointLearnedTest : public testing::Test {
     config.gids = {config.planes[0].addr};
     return config;
   }
-  // Moves the clock and lets the other host run, where a wait of host_clock would pass time.
-  class Clock final : public device::Clock {
-   public:
-    Instant now() const override { return now_; }
-    void wait(pollfd*, nfds_t, Duration max) const override { pass(max); }
-    void pause(Duration time) const override { pass(time); }
-    device::Device* other = nullptr;
-
-   private:
-    void pass(Duration time) const {
-      now_ = now_ + time;
-      if (other != nullptr) other->progress();
-    }
-    mutable Instant now_ = Instant::from_ns(1'000'000'000);
-  };
-
   EndpointLearnedTest() {
     const device::DeviceConfig near = config_of(1), far = config_of(2);
     planes_ = static_cast<uint32_t>(near.planes.size());
@@ -55,10 +39,10 @@ class EndpointLearnedTest : public testing::Test {
     auto [a, b] = datapath::MemDatapath::make_pair(planes_, 64);
     near_ = device::Device::start_over(near, std::move(a), evs, 0, false, {}, clock_);
     far_ = device::Device::start_over(far, std::move(b), evs, 0, false, {}, clock_);
-    clock_.other = far_.get();
+    clock_.meanwhile = [this] { far_->progress(); };
     observation_ = std::make_unique<device::Observation>(*near_, &observer_);
   }
-  ~EndpointLearnedTest() override { clock_.other = nullptr; }
+  ~EndpointLearnedTest() override { clock_.meanwhile = nullptr; }
 
   void ask(uint8_t host, PlaneId plane) {
     const IpAddress gid = IpAddress::v4(10, 0, 1, host);
@@ -83,7 +67,7 @@ class EndpointLearnedTest : public testing::Test {
     return std::any_of(answers_.begin(), answers_.end(), [&](const mrc_ctl_ep_rsp& r) { return r.req_id == id; });
   }
 
-  Clock clock_;  // outlives the devices
+  device::VirtualClock clock_;  // outlives the devices
   EndpointOps ops_;
   EndpointAnswers observer_{&ops_};
   std::shared_ptr<device::Device> near_, far_;

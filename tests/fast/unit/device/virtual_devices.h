@@ -20,11 +20,11 @@ namespace mrc::device {
 class VirtualClock final : public Clock {
  public:
   Instant now() const override { return now_; }
-  void wait(pollfd*, nfds_t, Duration max) const override {
-    now_ = now_ + max;
+  void wait(pollfd*, nfds_t, Duration max) const override { pause(max); }
+  void pause(Duration time) const override {
+    now_ = now_ + time;
     if (meanwhile) meanwhile();
   }
-  void pause(Duration time) const override { now_ = now_ + time; }
   void advance(Duration by) { now_ = now_ + by; }
 
   std::function<void()> meanwhile;  // what others do while a device waits
