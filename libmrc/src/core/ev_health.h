@@ -1,12 +1,13 @@
 // EvHealth and PlaneHealth: what the packets of one EV, and those of all EVs of a plane, have shown. EvHealthTable has
 // one for each EV and plane. All times are send times of packets: deliveries and losses become known in any order.
-// Sans-IO. [MRC-EVS-4..5] [MRC-EVS-18]
+// Sans-IO. [MRC-EVS-4..5] [MRC-EVS-18] [MRC-EVS-20]
 #pragma once
 
 #include <cstdint>
 
 #include "base/planes.h"
 #include "base/time.h"
+#include "core/delivered_share.h"
 #include "core/status.h"
 
 namespace mrc::core {
@@ -40,6 +41,7 @@ struct PlaneHealth {
   // True: nothing that was sent between these two was delivered, though something before and after them.
   bool in_gap(Instant first, Instant second) const { return gap_from < first && second < gap_to; }
   void on_delivered(Instant sent_at) {
+    share.on_packet(true);
     if (streak != 0 && sent_at >= last_loss_sent) streak = 0;
     if (sent_at <= last_delivered_sent) return;
     const bool larger = sent_at - last_delivered_sent >= gap_to - gap_from || sent_at - gap_to > kGapMemory;
@@ -51,6 +53,7 @@ struct PlaneHealth {
   }
   // True: it carries nothing.
   bool on_lost(Instant sent_at) {
+    if (sent_at < last_delivered_sent && !in_gap(sent_at, sent_at)) share.on_packet(false);
     if (sent_at <= last_delivered_sent || sent_at <= last_loss_sent) return false;
     last_loss_sent = sent_at;
     return ++streak >= kStreak;
@@ -62,6 +65,7 @@ struct PlaneHealth {
   Instant last_loss_sent = kLongAgo;
   Duration rtt;  // smoothed; 0: no sample yet
   uint32_t streak = 0;
+  DeliveredShare share;         // with a part of the plane that is down, of the rest
   uint16_t nominal_active = 0;  // its EVs in the active set, as configured
 };
 

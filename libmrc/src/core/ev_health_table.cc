@@ -111,6 +111,13 @@ uint32_t EvHealthTable::in_use(PlaneSet usable, std::optional<EvIndex> without_l
   return count;
 }
 
+PlaneSet EvHealthTable::carrying(PlaneSet usable) const {
+  PlaneSet carrying;
+  for (const EvIndex i : evs_.ids())
+    if (evs_[i].active && good(i)) carrying.insert(evs_[i].plane);
+  return carrying & usable;
+}
+
 uint32_t EvHealthTable::nominal_active(PlaneSet usable) const {
   uint32_t nominal = 0;
   for (const PlaneId p : planes_.ids() & usable) nominal += planes_[p].nominal_active;

@@ -59,6 +59,7 @@ class EvHealthTable {
     const PlaneHealth& p = planes_[plane];
     return {p.rtt, p.last_delivered_sent <= sent_at ? p.delivered_at : kLongAgo};
   }
+  uint32_t share(PlaneId plane) const { return planes_[plane].share.value(); }  // of its packets that it delivers
   Instant last_loss_sent(PlaneId plane) const { return planes_[plane].last_loss_sent; }
   Instant last_loss_sent(EvIndex ev) const { return evs_[ev].last_loss_sent; }
   // Something sent at or after that time was delivered, on any plane [MRC-EVS-17].
@@ -79,6 +80,7 @@ class EvHealthTable {
   void on_sent(EvIndex ev, uint32_t packets, uint32_t bytes) {
     evs_[ev].tx_packets += packets;
     evs_[ev].tx_bytes += bytes;
+    planes_[evs_[ev].plane].share.on_sent(packets);
   }
   // Packets of a connection were sent on it, which the peer acknowledges.
   void on_data_sent(Instant now, EvIndex ev) {
@@ -113,6 +115,8 @@ class EvHealthTable {
     count_loss(ev);
     return links_.on_lost(ev, sent_at, true);
   }
+  void count_probe(PlaneId plane, bool answered) { planes_[plane].share.on_probe(answered); }
+  void on_loss_refuted(EvIndex ev) { planes_[evs_[ev].plane].share.on_loss_refuted(); }
   void count_loss(EvIndex ev) { ++evs_[ev].losses; }  // it is no evidence
 
   // --- judgement ---
@@ -129,6 +133,8 @@ class EvHealthTable {
   void clear_streak(PlaneId plane) { planes_[plane].streak = 0; }
   // The number of EVs in use on those planes; without those of the link of an EV, if one with a link is given.
   uint32_t in_use(PlaneSet usable, std::optional<EvIndex> without_link_of = std::nullopt) const;
+  // Those of the planes that have an EV in use.
+  PlaneSet carrying(PlaneSet usable) const;
   // The configured number of active ones on those planes.
   uint32_t nominal_active(PlaneSet usable) const;
   // Losses since the last call.

@@ -9,24 +9,26 @@ namespace mrc::core {
 
 uint32_t PathChooser::draw_order(PathOrder* order, const EvChoice* choice) const {
   const size_t min_active = choice != nullptr ? std::max<size_t>(1, choice->min_active) : 1;
-  // GOOD ones; those of suspected links, too; with a choice also ASSUMED_BAD ones of usable planes; anything at all.
-  enum { kGood, kSuspected, kAssumedBad, kAny };
+  // GOOD ones; those of suspected links, too; those of lossy planes, too; with a choice also ASSUMED_BAD ones; anything
+  // at all.
+  enum { kGood, kSuspected, kLossy, kAssumedBad, kAny };
   order->clear();
   for (int relaxed = kGood; relaxed <= kAny; ++relaxed) {
-    if (relaxed == kSuspected && order->evs.size() >= min_active) continue;
-    if (relaxed == kAssumedBad && (choice == nullptr || order->evs.size() >= min_active)) continue;
+    if (relaxed != kGood && relaxed != kAny && order->evs.size() >= min_active) continue;
+    if (relaxed == kAssumedBad && choice == nullptr) continue;
     if (relaxed == kAny && !order->empty()) break;
     order->clear();
     for (const PlaneId p : planes_.ids()) {
-      if (relaxed != kAny ? !use_.usable(p) : !use_.present(p)) continue;
+      if (relaxed == kAny ? !use_.present(p) : !(relaxed < kLossy ? use_.usable() : use_.with_lossy()).contains(p))
+        continue;
       const auto first = static_cast<uint16_t>(order->evs.size());
       for (const EvIndex i : health_.evs()) {
         if (health_.plane_of(i) != p) continue;
         if (choice != nullptr && !choice->allows(i)) continue;
         const bool in_use = choice != nullptr || health_.active(i);
-        const bool take = relaxed == kGood        ? in_use && health_.good(i)
-                          : relaxed == kSuspected ? in_use && health_.state(i) == EvState::kGood
-                                                  : health_.state(i) != EvState::kDenied;
+        const bool take = relaxed == kGood    ? in_use && health_.good(i)
+                          : relaxed <= kLossy ? in_use && health_.state(i) == EvState::kGood
+                                              : health_.state(i) != EvState::kDenied;
         if (take) order->evs.push_back(i);
       }
       const auto n = static_cast<uint16_t>(order->evs.size() - first);

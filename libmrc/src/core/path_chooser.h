@@ -24,8 +24,8 @@ class PathChooser {
 
   // The EVs for a QP: the active GOOD ones by plane, each plane's shuffled. Falls back to every EV that is not DENIED
   // when nothing is GOOD: sending on a doubtful path is better than not sending. With a choice: of those it allows,
-  // active or not, and bad ones too when the good ones are fewer than its minimum [MRC-EVS-10]. Returns the index of a
-  // run, drawn.
+  // active or not; those of lossy planes, and then bad ones, too when these are fewer than its minimum [MRC-EVS-10].
+  // Returns the index of a run, drawn.
   uint32_t draw_order(PathOrder* order, const EvChoice* choice = nullptr) const;
   // A number below `count`.
   uint32_t draw(size_t count) const { return rng_->below(static_cast<uint32_t>(count)); }

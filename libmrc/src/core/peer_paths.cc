@@ -12,6 +12,7 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const E
                      const PeerDescription& peer, Counters* counters, TraceSink* trace, Rng* rng)
     : config_(config),
       health_(config, links),
+      lossy_(config, health_),
       chooser_(health_, use_, names, rng),
       probes_(config, links, health_, use_, chooser_, rng),
       claims_(std::min(config.planes.size(), PlaneSet::kMaxPlanes), config.ev_probe_interval * kClaimQueryIntervals),
@@ -30,6 +31,7 @@ void PeerPaths::refresh_usable() {
 
 void PeerPaths::on_delivered(EvIndex ev, Instant sent_at) {
   if (health_.on_delivered(ev, sent_at)) ++generation_;
+  lossy_.on_delivered(plane_of(ev), use_.usable());
   chooser_.on_delivered(ev);
 }
 
@@ -38,6 +40,7 @@ void PeerPaths::on_lost(Instant now, EvIndex ev, Instant sent_at) {
   if (failed.ev) assume_bad(now, ev, TraceTrigger::kLosses);
   if (failed.link) suspect_link(now, ev, TraceTrigger::kLosses);
   if (failed.plane) suspend_dead_planes(now);
+  leave_if_lossy(now, plane_of(ev));
 }
 
 void PeerPaths::suspend_dead_planes(Instant now) {
@@ -53,8 +56,10 @@ void PeerPaths::on_timeout(Instant now, EvIndex ev) {
 }
 
 void PeerPaths::on_loss_refuted(Instant now, EvIndex ev, Instant sent_at) {
+  health_.on_loss_refuted(ev);
   on_delivered(ev, sent_at);
   const PlaneId plane = plane_of(ev);
+  return_if_delivering(now, plane, TraceTrigger::kLossRefuted);
   Instant blamed = health_.last_loss_sent(ev);
   if (use_.suspended().contains(plane)) blamed = std::max(blamed, health_.last_loss_sent(plane));
   if (health_.state(ev) == EvState::kAssumedBad && sent_at >= blamed) recover(now, ev, TraceTrigger::kLossRefuted);
@@ -80,6 +85,24 @@ void PeerPaths::suspend_plane(Instant now, PlaneId plane, TraceTrigger why) {
 void PeerPaths::resume_plane(Instant now, PlaneId plane, TraceTrigger why) {
   if (!use_.suspended().contains(plane)) return;
   use_.resume(plane);
+  refresh_usable();
+  trace_plane(now, plane, true, why);
+}
+
+// [MRC-EVS-20]
+void PeerPaths::leave_if_lossy(Instant now, PlaneId plane) {
+  if (config_.oblivious || use_.lossy().contains(plane) || !use_.usable(plane)) return;
+  if (!lossy_.on_lost(now, plane, use_.usable())) return;
+  use_.set_lossy(plane, true);
+  probes_.on_lossy(now, plane);
+  refresh_usable();
+  trace_plane(now, plane, false, TraceTrigger::kLosses);
+}
+
+void PeerPaths::return_if_delivering(Instant now, PlaneId plane, TraceTrigger why) {
+  if (!use_.lossy().contains(plane) || !lossy_.delivers_again(plane, use_.usable())) return;
+  use_.set_lossy(plane, false);
+  probes_.on_not_lossy(plane);
   refresh_usable();
   trace_plane(now, plane, true, why);
 }
@@ -179,6 +202,7 @@ std::optional<EvIndex> PeerPaths::take_due_probe(Instant now) {
     health_.on_probe_sent(now, *first);
     return first;
   }
+  if (const std::optional<EvIndex> lossy = probes_.take_lossy(now)) return lossy;
   return probes_.take_check(now);
 }
 
@@ -202,10 +226,12 @@ void PeerPaths::forget_probes() {
 void PeerPaths::on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool overdue) {
   const PlaneId plane = plane_of(ev);
   const Duration took = now - sent_at;
+  if (use_.lossy().contains(plane) && health_.state(ev) == EvState::kGood && !overdue) health_.count_probe(plane, true);
   probes_.on_answer(ev, took, overdue);
   on_delivered(ev, sent_at);
   health_.note_delivery(now, plane);
   probes_.on_plane_answered(plane);
+  return_if_delivering(now, plane, TraceTrigger::kProbeAnswered);
   on_rtt(ev, took);
   if (const PortClaims::Proof proof = claims_.on_answer(now, plane, sent_at); proof != PortClaims::Proof::kNone) {
     listeners_.counters.port_status_refuted += proof == PortClaims::Proof::kRefuted;
@@ -221,10 +247,14 @@ void PeerPaths::on_probe_lost(Instant now, EvIndex ev, Instant sent_at) {
   probes_.on_lost(now, ev);
   if (health_.state(ev) == EvState::kAssumedBad) return;
   const PlaneId plane = plane_of(ev);
+  const bool lossy = use_.lossy().contains(plane);
+  const bool peer_ran = peer_ran_since(sent_at - config_.ev_probe_interval / 2);  // [MRC-EVS-17]
+  if (lossy && peer_ran) health_.count_probe(plane, false);
+  if (lossy && !use_.usable(plane)) return;    // it is out of use already
   if (claims_.down().contains(plane)) return;  // as the peer has reported
   if (probes_.tests_link(ev)) return on_link_probe_lost(now, ev, sent_at);
-  // Of a peer that answered something at about that time, or later, over a plane that is not merely slow [MRC-EVS-17].
-  if (!peer_ran_since(sent_at - config_.ev_probe_interval / 2) || !passed_over(now, ev, sent_at)) return;
+  // Of a peer that answered something at about that time, or later, over a plane that is not merely slow.
+  if (!peer_ran || !passed_over(now, ev, sent_at)) return;
   // Silent checks in a row retire the plane: a receiver has no other evidence, and another EV of a failed plane would
   // lose its SACKs for two checks more. [MRC-EVS-9]
   const bool again = probes_.on_silent_check(ev, sent_at);

@@ -25,6 +25,7 @@
 #include "core/ev_health_table.h"
 #include "core/ev_links.h"
 #include "core/ev_names.h"
+#include "core/lossy_planes.h"
 #include "core/path_chooser.h"
 #include "core/path_order.h"
 #include "core/plane_use.h"
@@ -52,7 +53,7 @@ class PeerPaths {
   // --- choosing, see PathChooser and EvHealthTable ---
   uint32_t generation() const { return generation_; }  // incremented when the usable set changes
   bool usable(EvIndex ev) const { return health_.state(ev) == EvState::kGood && plane_usable(plane_of(ev)); }
-  // Both ends have it, neither end's port is down or reported down, and it is not suspended.
+  // Both ends have it, neither end's port is down or reported down, and it is neither suspended nor lossy.
   bool plane_usable(PlaneId plane) const { return use_.usable(plane); }
   PlaneId plane_of(EvIndex ev) const { return health_.plane_of(ev); }
   size_t plane_count() const { return health_.plane_count(); }
@@ -178,11 +179,14 @@ class PeerPaths {
   void suspend_dead_planes(Instant now);
   void suspend_plane(Instant now, PlaneId plane, TraceTrigger why);
   void resume_plane(Instant now, PlaneId plane, TraceTrigger why);
+  void leave_if_lossy(Instant now, PlaneId plane);
+  void return_if_delivering(Instant now, PlaneId plane, TraceTrigger why);
   std::optional<EvIndex> take_claim_probe(Instant now);
   void refresh_usable();
 
   const EndpointConfig& config_;
   EvHealthTable health_;
+  LossyPlanes lossy_;
   PlaneUse use_;
   uint32_t generation_ = 1;
   PathChooser chooser_;

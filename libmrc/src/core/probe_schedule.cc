@@ -6,6 +6,7 @@ namespace mrc::core {
 
 Instant ProbeSchedule::next_time() const {
   Instant next = first_.next_time();
+  for (const Instant lossy : lossy_) next = std::min(next, lossy);
   for (const Probe& p : evs_)
     if (!p.outstanding) next = std::min(next, p.next);
   if (checking_)
@@ -55,6 +56,18 @@ std::optional<EvIndex> ProbeSchedule::take_check(Instant now) {
     if (!outstanding(*c.ev)) return take(*c.ev);
   }
   checking_ = waiting;
+  return std::nullopt;
+}
+
+// [MRC-EVS-20]
+std::optional<EvIndex> ProbeSchedule::take_lossy(Instant now) {
+  for (const PlaneId plane : use_.lossy()) {
+    if (lossy_[plane] > now) continue;
+    on_lossy(now, plane);
+    const auto waits = [&](EvIndex i) { return !outstanding(i) && health_.good(i); };
+    const std::optional<EvIndex> ev = chooser_.draw_ev(plane, waits);
+    if (ev && use_.locally_up(plane) && use_.present(plane)) return take(*ev);
+  }
   return std::nullopt;
 }
 

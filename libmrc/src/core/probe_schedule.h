@@ -1,7 +1,7 @@
 // ProbeSchedule: which EV towards one peer is probed when, and how long its answer may take. Sans-IO; no allocation
-// after construction. Retired EVs are probed until they answer, each link once before it is used, and while only the
-// peer sends, the planes that carry the answers. PeerPaths concludes from answers and silence. [MRC-EVS-8..9]
-// [MRC-EVS-15]
+// after construction. Retired EVs are probed until they answer, each link once before it is used, lossy planes until
+// they deliver, and while only the peer sends, the planes that carry the answers. PeerPaths concludes from answers and
+// silence. [MRC-EVS-8..9] [MRC-EVS-15] [MRC-EVS-20]
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,8 @@ class ProbeSchedule {
         chooser_(chooser),
         rng_(rng),
         evs_(config.evs.size()),
-        checks_(health.plane_count()) {}
+        checks_(health.plane_count()),
+        lossy_(health.plane_count(), Instant::never()) {}
 
   // --- the next probe ---
   Instant next_time() const;
@@ -42,6 +43,7 @@ class ProbeSchedule {
   std::optional<EvIndex> take_retired(Instant now);
   std::optional<EvIndex> take_first(Instant now);
   std::optional<EvIndex> take_check(Instant now);
+  std::optional<EvIndex> take_lossy(Instant now);
   std::optional<EvIndex> take_any(PlaneId plane);  // on that plane, a good one if possible
 
   // --- retired EVs ---
@@ -50,6 +52,10 @@ class ProbeSchedule {
   void on_restored(Instant now, EvIndex ev);
   void on_denied(EvIndex ev) { evs_[ev].next = Instant::never(); }  // it is not probed
   void expedite(Instant now, PlaneId plane);
+
+  // --- lossy planes ---
+  void on_lossy(Instant now, PlaneId plane) { lossy_[plane] = now + config_.ev_probe_interval / 2; }
+  void on_not_lossy(PlaneId plane) { lossy_[plane] = Instant::never(); }
 
   // --- probes of links before they are used ---
   // A QP to the peer exists: each link is tested before data use it. The first call counts [MRC-EVS-15].
@@ -141,6 +147,7 @@ class ProbeSchedule {
   Rng* rng_;
   PerEv<Probe> evs_;
   PerPlane<Check> checks_;
+  PerPlane<Instant> lossy_;  // when the plane is probed again; never(): it is not lossy
   FirstProbes first_;
   Duration answer_time_;   // round trips of probes: the longest, decaying
   bool checking_ = false;  // packets arrived since the last check

@@ -75,6 +75,28 @@ TEST_F(EvChoiceTest, bad_ones_are_left_out_while_there_are_enough_good_ones) {
   EXPECT_EQ(lap(), (std::set<EvIndex>{0_ev, 1_ev, 2_ev, 3_ev}));
 }
 
+// [MRC-EVS-20]
+TEST_F(EvChoiceTest, good_ones_of_a_lossy_plane_come_before_bad_ones) {
+  config_.host_delay = Duration();
+  const auto us = [](int64_t n) { return Instant::from_ns(n * 1000); };
+  paths_.on_delivered(1_ev, us(1));
+  for (int64_t now = 1000; now < 3000; ++now) {
+    if (now % 10 == 0) {
+      paths_.on_delivered(1_ev, us(now));
+    } else if (now >= 1020) {
+      paths_.on_lost(us(now), 1_ev, us(now - 20));
+    }
+  }
+  ASSERT_FALSE(paths_.plane_usable(1_plane));
+  paths_.on_timeout(us(3000), 3_ev);
+  allow({1_ev, 3_ev});
+  EXPECT_EQ(lap(), (std::set<EvIndex>{1_ev}));
+  choice_.min_active = 2;
+  EXPECT_EQ(lap(), (std::set<EvIndex>{1_ev, 3_ev}));
+  allow({0_ev, 1_ev, 2_ev});
+  EXPECT_EQ(lap(), (std::set<EvIndex>{0_ev, 2_ev}));
+}
+
 TEST_F(EvChoiceTest, bad_ones_of_a_dead_plane_stay_out) {
   allow({0_ev, 1_ev, 2_ev, 3_ev});
   choice_.min_active = 3;

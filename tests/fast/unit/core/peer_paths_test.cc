@@ -569,5 +569,207 @@ TEST_F(ReverseCheckTest, one_more_is_needed_where_requests_arrive) {
   EXPECT_EQ(checks_until_retired(0_plane), 3);
 }
 
+// All planes deliver, but some of them not all of their packets. EV i is on plane i.
+class LossyPlaneTest : public PeerPathsTest {
+ protected:
+  static constexpr int kPackets = 2000;
+  // The largest gap of each plane is before: losses in it do not count [MRC-EVS-18].
+  void begin(int planes, Duration host_delay = Duration()) {
+    make(planes, 4, 0);
+    config_.host_delay = host_delay;
+    for (const int64_t sent : {now_, now_ + 100})
+      for (const PlaneId plane : PlaneSet::all(paths_->plane_count())) deliver(plane, sent);
+    now_ += 101;
+  }
+  // Packets of all planes, every microsecond. Of ten of a plane the first so many are lost, as is known ten later.
+  void carry(PerPlane<int> lost_of_ten) {
+    lost_of_ten.resize(paths_->plane_count());
+    for (int i = 0; i < kPackets; ++i, ++now_) {
+      for (const PlaneId plane : lost_of_ten.ids()) {
+        if (i % 10 >= lost_of_ten[plane]) {
+          deliver(plane, now_);
+        } else if (i >= 10) {
+          lose(plane, now_ - 10);
+        }
+      }
+    }
+  }
+  void deliver(PlaneId plane, int64_t sent) { paths_->on_delivered(ev_at(plane.value()), us(sent)); }
+  void lose(PlaneId plane, int64_t sent) { paths_->on_lost(us(now_), ev_at(plane.value()), us(sent)); }
+  // The planes that are probed in that many half intervals. Of the probes every `every`th is unanswered.
+  PlaneSet probe(int halves, int every) {
+    PlaneSet probed;
+    for (int i = 0; i < halves; ++i) {
+      now_ += interval().ns() / 2000;
+      while (const std::optional<EvIndex> ev = paths_->take_due_probe(us(now_))) {
+        probed.insert(paths_->plane_of(*ev));
+        if (++probes_ % every == 0)
+          paths_->on_probe_lost(us(now_ + 1), *ev, us(now_));
+        else
+          paths_->on_probe_answer(us(now_ + 1), *ev, us(now_));
+      }
+    }
+    return probed;
+  }
+
+  int64_t now_ = 1000;
+  int probes_ = 0;
+};
+
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, one_of_eight_that_delivers_half_is_left) {
+  begin(8);
+  carry({0, 5});
+  EXPECT_EQ(order().planes, PlaneSet::all(8) - PlaneSet{1_plane});
+  for (int i = 0; i < 16; ++i) EXPECT_NE(paths_->plane_of(control(PlaneSet::all(8))), 1_plane);
+  for (const EvStatus& s : paths_->status()) EXPECT_EQ(s.state, EvState::kGood);
+  paths_->check();
+}
+
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, a_plane_with_fewer_losses_or_few_others_is_kept) {
+  begin(8);
+  carry({0, 3});  // seven tenths: above two thirds
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+  begin(3);
+  carry({0, 5});  // of three planes a half
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+}
+
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, planes_that_lose_alike_are_used) {
+  begin(8);
+  carry({5, 5, 5, 5, 5, 5, 5, 5});
+  EXPECT_EQ(order().planes, PlaneSet::all(8));
+}
+
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, planes_without_a_good_ev_do_not_count) {
+  begin(8);
+  for (const EvIndex ev : EvRange(32))
+    if (paths_->plane_of(ev) > 1_plane) paths_->set_denied(us(now_), ev, true);
+  carry({0, 5});  // of two planes a half
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+}
+
+// A receive queue that overflows while its host does not run loses any number of packets in a row.
+TEST_F(LossyPlaneTest, losses_in_the_largest_gap_do_not_count) {
+  begin(8);
+  for (int i = 0; i < kPackets; ++i) deliver(0_plane, now_ + i);
+  deliver(1_plane, now_ + kPackets);
+  for (int i = 0; i < kPackets; ++i) lose(1_plane, now_ + i);
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+}
+
+// A host passes a burst to its network in one piece, and loses it so. [MRC-EVS-20]
+TEST_F(LossyPlaneTest, two_lost_bursts_of_sixty_packets_leave_no_plane) {
+  constexpr uint32_t kBurst = 60;
+  begin(8);
+  for (int burst = 0; burst < 4; ++burst) paths_->on_sent(1_ev, kBurst, kBurst * 1024);
+  for (uint32_t i = 0; i < kBurst; ++i) deliver(1_plane, now_);
+  for (uint32_t i = 0; i < kBurst; ++i) deliver(1_plane, now_ + 3);
+  for (const int64_t sent : {now_ + 1, now_ + 2})
+    for (uint32_t i = 0; i < kBurst; ++i) lose(1_plane, sent);
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+}
+
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, a_host_leaves_a_plane_that_delivers_too_little_for_32_delays) {
+  begin(8, Duration::microseconds(200));
+  for (int i = 0; i < 3; ++i) carry({0, 5});  // 6 ms
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+  carry({0, 0});
+  for (int i = 0; i < 3; ++i) carry({0, 5});
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+  carry({0, 5});
+  EXPECT_FALSE(paths_->plane_usable(1_plane));
+}
+
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, a_plane_that_was_left_is_probed_and_used_again_when_it_delivers) {
+  begin(8);
+  carry({0, 5});
+  EXPECT_EQ(probe(200, 2), PlaneSet{1_plane});
+  EXPECT_FALSE(paths_->plane_usable(1_plane));
+  EXPECT_EQ(probe(200, 1000), PlaneSet{1_plane});
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+  EXPECT_EQ(probe(200, 1000), PlaneSet());
+  paths_->check();
+}
+
+// It would be left at two thirds, and be left and used in turn where it delivers about that. [MRC-EVS-20]
+TEST_F(LossyPlaneTest, to_be_used_again_it_must_deliver_five_sixths) {
+  begin(8);
+  carry({0, 5});
+  probe(400, 4);
+  EXPECT_FALSE(paths_->plane_usable(1_plane));
+  probe(400, 8);
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+}
+
+// With these it would take more answers than come here. [MRC-EVS-17]
+TEST_F(LossyPlaneTest, probes_that_a_silent_peer_does_not_answer_do_not_count) {
+  begin(8);
+  carry({0, 5});
+  probe(100, 1);
+  probe(22, 1000);
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+}
+
+// [MRC-EVS-17]
+TEST_F(LossyPlaneTest, packets_that_counted_as_lost_bring_their_plane_back) {
+  begin(8);
+  carry({0, 5});
+  ASSERT_FALSE(paths_->plane_usable(1_plane));
+  for (int i = 0; i < 200; ++i) paths_->on_loss_refuted(us(now_), 1_ev, us(now_ - 10));
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+}
+
+// Two lossy planes are left when the others go down.
+class LossyPlanesAlone : public LossyPlaneTest {
+ protected:
+  void SetUp() override {
+    begin(8);
+    carry({9, 5});
+    paths_->set_local_planes(kLossy);
+    ASSERT_EQ(order().planes, kLossy);
+  }
+  static constexpr PlaneSet kLossy = 0b11_planes;
+};
+
+// Every change of the usable planes costs all QPs a new order. [MRC-EVS-20]
+TEST_F(LossyPlanesAlone, their_losses_change_nothing_and_delay_no_probe) {
+  const uint32_t generation = paths_->generation();
+  const int64_t sent = now_ - 5;
+  for (int i = 0; i < 100; ++i) {
+    now_ += interval().ns() / 200000;
+    lose(0_plane, sent);
+  }
+  EXPECT_EQ(paths_->generation(), generation);
+  PlaneSet probed;
+  while (const std::optional<EvIndex> ev = paths_->take_due_probe(us(now_))) probed.insert(paths_->plane_of(*ev));
+  EXPECT_EQ(probed, kLossy);
+}
+
+// [MRC-EVS-9]
+TEST_F(LossyPlanesAlone, silent_checks_retire_one) {
+  for (int round = 0; round < 10 && counters_.plane_suspensions == 0; ++round) {
+    paths_->on_inbound(us(now_), 1_plane, 0);
+    const int64_t sent = now_ + interval().ns() / 1000;
+    deliver(1_plane, sent);
+    std::vector<EvIndex> lost;
+    while (const std::optional<EvIndex> ev = paths_->take_due_probe(us(sent))) {
+      if (paths_->plane_of(*ev) == 0_plane)
+        lost.push_back(*ev);
+      else
+        paths_->on_probe_unsent(us(sent), *ev);
+    }
+    now_ = sent + interval().ns() / 1000;
+    for (const EvIndex ev : lost) paths_->on_probe_lost(us(now_), ev, us(sent));
+  }
+  EXPECT_EQ(counters_.plane_suspensions, 1u);
+  EXPECT_EQ(order().planes, PlaneSet{1_plane});
+}
+
 }  // namespace
 }  // namespace mrc::core

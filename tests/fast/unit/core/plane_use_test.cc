@@ -1,4 +1,4 @@
-// [MRC-EVS-5] [MRC-PORT-1] [MRC-MTU-3]
+// [MRC-EVS-5] [MRC-EVS-20] [MRC-PORT-1] [MRC-MTU-3]
 #include "core/plane_use.h"
 
 #include <gtest/gtest.h>
@@ -49,12 +49,25 @@ TEST_F(PlaneUseTest, planes_only_called_down_are_out_while_others_are_left) {
   EXPECT_EQ(usable(0b0001_planes, 0b1110_planes), 0b0001_planes);
 }
 
+// [MRC-EVS-20]
+TEST_F(PlaneUseTest, lossy_planes_are_out_while_others_are_left) {
+  planes_.set_lossy(1_plane, true);
+  EXPECT_EQ(usable(), 0b1101_planes);
+  EXPECT_EQ(planes_.with_lossy(), 0b1111_planes);
+  EXPECT_EQ(usable({}, 0b1101_planes), 0b0010_planes);
+  EXPECT_EQ(usable(0b1101_planes), 0b0010_planes);  // rather a lossy plane than those that may be down
+  planes_.set_lossy(1_plane, false);
+  EXPECT_EQ(usable(), 0b1111_planes);
+}
+
 TEST_F(PlaneUseTest, narrow_planes_are_out_while_others_are_left) {
   EXPECT_TRUE(planes_.set_narrow(0b0111_planes));
   EXPECT_FALSE(planes_.set_narrow(0b0111_planes));
   EXPECT_EQ(usable(), 0b1000_planes);
   EXPECT_EQ(usable({}, 0b1000_planes), 0b0111_planes);
   EXPECT_EQ(usable(0b1000_planes), 0b1000_planes);  // rather a full-sized plane in doubt than narrow ones
+  planes_.set_lossy(3_plane, true);
+  EXPECT_EQ(usable(), 0b1000_planes);  // or than a lossy one
 }
 
 }  // namespace

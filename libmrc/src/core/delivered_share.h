@@ -1,0 +1,42 @@
+// DeliveredShare: the share of its packets that a plane delivers, over the last 256 bursts or so [MRC-EVS-20]. Sans-IO.
+//
+// A moving average over packets. A host may lose a burst as one, and then its packets are one event: the more packets a
+// burst has, the less each of them weighs. To count each burst once instead would take a plane that loses one packet of
+// each burst for one that loses half of them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace mrc::core {
+
+class DeliveredShare {
+ public:
+  static constexpr uint32_t kWhole = 1 << 24;
+  static constexpr uint32_t kBursts = 256, kProbes = 16;  // that are averaged
+
+  uint32_t value() const { return share_; }  // all: kWhole
+
+  // A burst of so many packets was sent. The largest burst lately counts.
+  void on_sent(uint32_t packets) {
+    constexpr uint32_t kDecay = 16;
+    if (packets == burst_ || packets == 0) return;
+    burst_ = packets > burst_ ? packets : burst_ - (burst_ - packets + kDecay - 1) / kDecay;
+    weight_ = kWhole / (kBursts * burst_);
+  }
+  void on_packet(bool delivered) { add(delivered, weight_); }
+  void on_probe(bool answered) { add(answered, kWhole / kProbes); }
+  // A packet that counted as lost has arrived.
+  void on_loss_refuted() { share_ = std::min(kWhole, share_ + weight_); }
+
+ private:
+  void add(bool delivered, uint32_t weight) {
+    share_ = share_ - static_cast<uint32_t>(uint64_t{share_} * weight / kWhole) + (delivered ? weight : 0);
+  }
+
+  uint32_t share_ = kWhole;
+  uint32_t burst_ = 1;  // packets
+  uint32_t weight_ = kWhole / kBursts;
+};
+
+}  // namespace mrc::core

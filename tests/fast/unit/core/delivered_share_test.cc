@@ -1,0 +1,66 @@
+// The share of its packets that a plane delivers. [MRC-EVS-20]
+#include "core/delivered_share.h"
+
+#include <gtest/gtest.h>
+
+namespace mrc::core {
+namespace {
+
+constexpr uint32_t kWhole = DeliveredShare::kWhole;
+
+TEST(delivered_share, is_that_of_packets_whatever_their_bursts) {
+  for (const uint32_t burst : {1u, 15u, 60u}) {
+    DeliveredShare share;
+    EXPECT_EQ(share.value(), kWhole);
+    share.on_sent(burst);
+    for (uint32_t i = 0; i < burst * DeliveredShare::kBursts * 8; ++i) share.on_packet(i % 4 != 0);
+    EXPECT_NEAR(share.value(), kWhole * 0.75, kWhole * 0.01) << burst;
+    for (uint32_t i = 0; i < burst * DeliveredShare::kBursts * 8; ++i) share.on_packet(true);
+    EXPECT_NEAR(share.value(), kWhole, kWhole * 0.01) << burst;
+    EXPECT_LE(share.value(), kWhole);
+  }
+}
+
+// A host may lose it as one.
+TEST(delivered_share, a_lost_burst_weighs_the_same_whatever_its_packets) {
+  for (const uint32_t burst : {1u, 15u, 60u}) {
+    DeliveredShare share;
+    share.on_sent(burst);
+    for (uint32_t i = 0; i < burst; ++i) share.on_packet(false);
+    EXPECT_NEAR(share.value(), kWhole - kWhole / DeliveredShare::kBursts, kWhole * 0.0001) << burst;
+  }
+}
+
+TEST(delivered_share, the_largest_burst_lately_counts) {
+  DeliveredShare share;
+  share.on_sent(60);
+  share.on_sent(1);
+  share.on_packet(false);
+  EXPECT_GT(share.value(), kWhole - kWhole / DeliveredShare::kBursts / 50);
+  for (int i = 0; i < 100; ++i) share.on_sent(1);
+  const uint32_t before = share.value();
+  share.on_packet(false);
+  EXPECT_NEAR(share.value(), before - kWhole / DeliveredShare::kBursts, 100);
+}
+
+TEST(delivered_share, a_refuted_loss_is_taken_back) {
+  DeliveredShare share;
+  share.on_packet(false);
+  EXPECT_EQ(share.value(), kWhole - kWhole / DeliveredShare::kBursts);
+  share.on_loss_refuted();
+  EXPECT_EQ(share.value(), kWhole);
+  share.on_loss_refuted();
+  EXPECT_EQ(share.value(), kWhole);
+}
+
+TEST(delivered_share, a_probe_has_a_sixteenth_of_the_weight) {
+  DeliveredShare share;
+  share.on_sent(60);
+  share.on_probe(false);
+  EXPECT_EQ(share.value(), kWhole / 16 * 15);
+  share.on_probe(true);
+  EXPECT_EQ(share.value(), kWhole / 256 * 241);
+}
+
+}  // namespace
+}  // namespace mrc::core
