@@ -58,6 +58,7 @@ namespace mrc::core {
   X(port_status_refused, "port status updates refused: invalid, or early")                         \
   X(port_status_refuted, "planes reported down whose EV probe was answered")                       \
   X(plane_suspensions, "planes retired because their paths failed together")                       \
+  X(plane_lossy, "planes left because they delivered much less than others")                       \
   X(link_suspicions, "links suspected because their paths failed together")                        \
   X(tx_too_long, "bursts refused by the driver: longer than the path MTU")                         \
   X(mtu_searches, "searches for the path MTU of a plane")                                          \

@@ -96,6 +96,7 @@ void PeerPaths::leave_if_lossy(Instant now, PlaneId plane) {
   use_.set_lossy(plane, true);
   probes_.on_lossy(now, plane);
   refresh_usable();
+  ++listeners_.counters.plane_lossy;
   trace_plane(now, plane, false, TraceTrigger::kLosses);
 }
 

@@ -15,10 +15,11 @@ loader.exec_module(calm)
 CELL = calm.Cell("loopback", 4, 1, 4096)
 
 
-def report(packets=1000, needlessly=0, spurious=0, evs=0, planes=0, gbps=2.0):
+def report(packets=1000, needlessly=0, spurious=0, evs=0, planes=0, lossy=0, gbps=2.0):
     """The parts of mrc-perf's JSON that are read."""
     return {"losses": [{"packets": packets, "sent_again": max(needlessly, spurious), "needlessly": needlessly}],
-            "counters": {"spurious_retransmits": spurious, "ev_assumed_bad": evs, "plane_suspensions": planes}, "sizes": [{"gbps": gbps}]}
+            "counters": {"spurious_retransmits": spurious, "ev_assumed_bad": evs, "plane_suspensions": planes,
+                         "plane_lossy": lossy}, "sizes": [{"gbps": gbps}]}
 
 
 def verdicts(packets_per_needless, *slices):
@@ -48,7 +49,8 @@ def test_one_retired_path_suspended_plane_or_failed_slice_misses():
     good = figures(packets=calm.QUIET)
     assert verdicts(calm.QUIET, good) == [calm.MET] * 4
     assert verdicts(calm.QUIET, good, figures(evs=1)) == [calm.MET, calm.MISSED, calm.MET, calm.MET]
-    assert verdicts(calm.QUIET, good, figures(planes=1)) == [calm.MET, calm.MET, calm.MISSED, calm.MET]
+    for plane in (figures(planes=1), figures(lossy=1)):
+        assert verdicts(calm.QUIET, good, plane) == [calm.MET, calm.MET, calm.MISSED, calm.MET]
     assert verdicts(calm.QUIET, good, {"error": "timeout"}) == [calm.MET, calm.MET, calm.MET, calm.MISSED]
 
 

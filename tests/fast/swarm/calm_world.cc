@@ -165,18 +165,18 @@ Outcome CalmWorld::run() {
   }
   outcome_.packets = sum(&Counters::tx_data);
   outcome_.again = sum(&Counters::retransmits);
-  outcome_.retired = sum(&Counters::ev_assumed_bad) + sum(&Counters::plane_suspensions) > 0;
+  const uint64_t planes_left = sum(&Counters::plane_suspensions) + sum(&Counters::plane_lossy);
+  outcome_.retired = sum(&Counters::ev_assumed_bad) + planes_left > 0;
   const FabricConfig& f = fabric_->config();
   char text[256];
   std::snprintf(
       text, sizeof text,
       "calm, nodes %d planes %d%s evs %d streams %zu bytes %u pauses %u; packets %llu sent again %llu timeouts "
-      "%llu retired %llu suspended %llu",
+      "%llu retired %llu planes left %llu",
       f.nodes, f.planes, slow_ ? " (one slow)" : "", f.evs_per_plane, streams_.size(), bytes_, pauses_,
       static_cast<unsigned long long>(outcome_.packets), static_cast<unsigned long long>(outcome_.again),
       static_cast<unsigned long long>(sum(&Counters::timeouts)),
-      static_cast<unsigned long long>(sum(&Counters::ev_assumed_bad)),
-      static_cast<unsigned long long>(sum(&Counters::plane_suspensions)));
+      static_cast<unsigned long long>(sum(&Counters::ev_assumed_bad)), static_cast<unsigned long long>(planes_left));
   outcome_.summary = text;
   return outcome_;
 }

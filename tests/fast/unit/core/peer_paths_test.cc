@@ -623,6 +623,8 @@ TEST_F(LossyPlaneTest, one_of_eight_that_delivers_half_is_left) {
   EXPECT_EQ(order().planes, PlaneSet::all(8) - PlaneSet{1_plane});
   for (int i = 0; i < 16; ++i) EXPECT_NE(paths_->plane_of(control(PlaneSet::all(8))), 1_plane);
   for (const EvStatus& s : paths_->status()) EXPECT_EQ(s.state, EvState::kGood);
+  EXPECT_EQ(counters_.plane_lossy, 1u);
+  EXPECT_EQ(counters_.plane_suspensions, 0u);
   paths_->check();
 }
 
