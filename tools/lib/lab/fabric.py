@@ -5,6 +5,14 @@ import os
 import subprocess
 
 LIMIT_S = 30
+OF_THE_LAB = ("MRC_LAB", "MRC_LAB_DIR")
+
+
+def environment(settings=None):
+    """For programs on the lab's hosts: this program's environment with `settings` as the only ones of MRC. `mrc-fabric exec` names a host's
+    configuration in MRC_CONFIG only where that is not set, and tools/bench and tools/demo set it to /dev/null."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MRC_") or name in OF_THE_LAB}
+    return own | (settings or {})
 
 
 class Fabric:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from fabric import Fabric
+from fabric import Fabric, environment
 from sixteen import FAULTS, command, unnamed
 
 LIMIT_S = 300  # of one preflight
@@ -21,7 +21,7 @@ def preflight(fabric, programs):
     """The report. What the table says is for a person who waits for it."""
     with tempfile.TemporaryDirectory(prefix="mrc-preflight-") as folder:
         path = os.path.join(folder, "report.json")
-        subprocess.run(command(*programs, fabric.inside, path), stdout=subprocess.DEVNULL, timeout=LIMIT_S, check=False)
+        subprocess.run(command(*programs, fabric.inside, path), env=environment(), stdout=subprocess.DEVNULL, timeout=LIMIT_S, check=False)
         with open(path, encoding="utf-8") as text:
             return json.load(text)
 

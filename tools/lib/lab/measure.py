@@ -6,14 +6,13 @@ usage: measure.py MRC_FABRIC MRC_PERF [--rounds N] [--only NAME,NAME] [--datapat
 """
 import argparse
 import json
-import os
 import statistics
 import sys
 import tempfile
 import time
 
 import judge
-from fabric import Fabric
+from fabric import Fabric, environment
 from play import START_S, Break, Play
 from watch import Watch, settings
 
@@ -52,7 +51,7 @@ def gray(fabric, perf, programs, datapath):
     found the link, and beside it. With one plane's T1 denied the other carries what the hosts can send."""
     play = None
     with tempfile.TemporaryDirectory(prefix="mrc-gray-") as folder, \
-            Watch(fabric.inside, *programs, folder, (GRAY_SOURCE, GRAY_TARGET), dict(os.environ)) as watch:
+            Watch(fabric.inside, *programs, folder, (GRAY_SOURCE, GRAY_TARGET), environment()) as watch:
         try:
             play = Play(fabric, perf, [], 120, GRAY_SOURCE, GRAY_TARGET, datapath, settings=settings())
             stream = play.stream

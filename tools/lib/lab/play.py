@@ -5,10 +5,10 @@ for how long throughput was below what the intact paths carry, and how long unti
 from the moment at which the command that breaks or mends was given.
 """
 import dataclasses
-import os
 import time
 
 import judge
+from fabric import environment
 from streams import STEADY, Stream
 
 START_S = 40
@@ -29,8 +29,7 @@ class Break:
 class Play:
     def __init__(self, fabric, perf, breaks, seconds, source="h0", target="h7", datapath="udp", more=(), interval_ms=20,
                  settings=None):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("MRC_") or k in ("MRC_LAB", "MRC_LAB_DIR")}
-        env.update({"MRC_DATAPATH": datapath, **(settings or {})})
+        env = environment({"MRC_DATAPATH": datapath, **(settings or {})})
         self.fabric, self.breaks, self.seconds = fabric, breaks, seconds
         self.report = None
         length = [] if seconds is None else ["--duration", seconds]  # else `more` gives the duration
