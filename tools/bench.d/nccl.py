@@ -16,6 +16,7 @@ import programs
 import report
 
 TESTS = ("all_reduce", "all_gather", "alltoall", "sendrecv")
+PLUGINS = {"nccl-net-mrc": programs.MRC_PLUGIN, "nccl-net-tcp-baseline": programs.TCP_PLUGIN}  # by their targets
 SMALL, LARGE = 64 << 10, 16 << 20  # the bounds of the classes of sizes
 SOCKET, TCP, MRC, MRC_DEFAULT = "NCCL Socket", "TCP plugin", "MRC sockets", "MRC default"
 # NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD; None: what NCCL chooses.
@@ -38,10 +39,13 @@ def rig():
     return os.path.abspath(path) if os.path.isfile(path) else None
 
 
-def missing():
-    """The reason why this cannot be measured here; empty: it can."""
+def missing(plugins=tuple(PLUGINS)):
+    """The reason why this cannot be measured here, with these plugins; empty: it can."""
     if rig() is None:
         return "nccl-rig is not built (it needs an x86-64 machine)"
+    for target in plugins:
+        if programs.library(*PLUGINS[target]) is None:
+            return f"{target} is not built"
     found = subprocess.run([rig(), "--library"], capture_output=True, text=True, check=False)
     if found.returncode:
         return found.stdout.strip().removeprefix("skipped: ") or f"nccl-rig --library: exit code {found.returncode}"

@@ -5,7 +5,9 @@ usage: bench_statistics.py SOURCE_DIR
 import inspect
 import io
 import os
+import shutil
 import sys
+import tempfile
 import types
 
 sys.path.insert(0, os.path.join(sys.argv[1], "tools", "bench.d"))
@@ -17,6 +19,7 @@ import needs  # noqa: E402
 import paired  # noqa: E402
 import plan  # noqa: E402
 import preflight  # noqa: E402
+import programs  # noqa: E402
 import report  # noqa: E402
 import slices  # noqa: E402
 import targets  # noqa: E402
@@ -246,6 +249,23 @@ def the_floors_of_nccl_have_two_sides():
     assert nccl_rows(1 << 20, "0", 100.0, 100.0) == [] and nccl_rows(16 << 20, "0.1", 100.0, 100.0) == []
     broken = {"measurements": report.medians([("all_reduce of 8 B", nccl.SOCKET, {"error": "timeout"})])}
     assert [(row["value"], row["met"]) for row in nccl.judged({"veth": {"0": broken}}, [8])] == [(None, False)]
+
+
+def what_nccl_is_measured_with_is_named_where_it_is_not_built():
+    built, programs.build = programs.build, tempfile.mkdtemp(prefix="mrc-test-")
+    rig = os.path.join("tests", "system", "nccl-real", "nccl-rig")
+    try:
+        for made, target in ((None, "nccl-rig"), (rig, "nccl-net-mrc"), (os.path.join(*reversed(programs.MRC_PLUGIN)), "nccl-net-tcp-baseline")):
+            if made:
+                path = os.path.join(programs.build, made)
+                os.makedirs(os.path.dirname(path))
+                with open(path, "w", encoding="utf-8"):
+                    pass
+            assert nccl.missing().startswith(f"{target} is not built"), nccl.missing()
+            assert target in needs.OF_PART["nccl"]
+    finally:
+        shutil.rmtree(programs.build)
+        programs.build = built
 
 
 def sizes_of_nccl_are_swept_and_timed():
