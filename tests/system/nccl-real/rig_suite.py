@@ -20,10 +20,10 @@ def need_nccl():
     return program
 
 
-def rig(*arguments, code=0, same_host="memory", **settings):
-    """The output of nccl-rig; `settings` are environment variables. NCCL's log is in the failure's text."""
-    given = {"MRC_CONFIG": "/dev/null", "MRC_MRCD_SOCKET": "", "MRC_SAME_HOST": same_host, **{k: str(v) for k, v in settings.items()}}
-    done = run([need_nccl(), *arguments], clean(given, ("NCCL_", "MRC_")), code=None, limit_s=limit(890), cwd=files.at())
+def rig(*arguments, code=0, same_host="memory", given=None, **settings):
+    """The output of nccl-rig with that standard input; `settings` are environment variables. NCCL's log is in the failure's text."""
+    environment = {"MRC_CONFIG": "/dev/null", "MRC_MRCD_SOCKET": "", "MRC_SAME_HOST": same_host, **{k: str(v) for k, v in settings.items()}}
+    done = run([need_nccl(), *arguments], clean(environment, ("NCCL_", "MRC_")), code=None, limit_s=limit(890), cwd=files.at(), input=given)
     text = done.stdout + done.stderr
     print(text)
     assert done.returncode == code, f"exit code {done.returncode}, not {code}"

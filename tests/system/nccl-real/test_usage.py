@@ -1,4 +1,6 @@
 """The rig itself: help, refusals, and that it finds what it is there to find; what NCCL's log has of wrong settings."""
+import json
+
 from files import write
 from rig_suite import report, rig, wrapped
 
@@ -45,6 +47,16 @@ def test_timeline_has_every_batch_and_check():
     assert times == sorted(times) and times[-1] - times[0] >= 0.4, times
     (line,) = report(*arguments)
     assert "timeline" not in line, line
+
+
+def test_slices_are_measured_as_they_are_asked_for():
+    """On communicators that stay, until the input ends; buffers are filled again for another size or test."""
+    asked = "all_reduce 8 3 1 0 1\nall_reduce 8 3 0 0 0\nsendrecv 65536 1 0 0.1 1\n"
+    ready, *lines = (json.loads(line) for line in rig("--ranks", 2, "--slices", given=asked).splitlines() if line.startswith("{"))
+    assert ready == {"ready": True} and len(lines) == 3 and all(line["time_us"] > 0 and line["wrong"] == 0 for line in lines), lines
+    for line in ("all_sing 8 1 0 0 0", "all_reduce 8"):
+        assert f"'{line}' is not: TEST BYTES" in rig("--ranks", 2, "--slices", given=line + "\n", code=1)
+    assert "exclude each other" in rig("--slices", "--case", "split", code=2)
 
 
 def test_wrong_data_are_found():

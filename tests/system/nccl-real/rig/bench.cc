@@ -1,7 +1,11 @@
 #include "rig/bench.h"
 
+#include <algorithm>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -112,10 +116,10 @@ struct Figures {
   std::vector<std::tuple<double, double, int>> batches;  // when each began and ended, now_s(), and its runs
 };
 
+// Of a Measurement that is prepared.
 Figures measure(const Process& process, std::vector<Gpu>* gpus, Measurement* m, unsigned seed) {
   const Options& o = process.options;
   Figures figures;
-  m->prepare(seed);
   if (o.warm_up > 0) m->time(o.warm_up);
   const double began = now_s();  // the warm-up can take longer than the duration, on a busy machine
   bool again = false;
@@ -175,7 +179,9 @@ bool run_line(const Process& process, std::vector<Gpu>* gpus, const std::string&
     Measurement m(process, gpus, what, bytes, type, op, in_place != 0, -1, -1);
     moved = std::max(what.send_elements(m.first()), what.recv_elements(m.first())) * player::type_size(type);
     count = m.first().count;
-    const Figures f = measure(process, gpus, &m, seed + 2 * static_cast<unsigned>(in_place));
+    const unsigned own_seed = seed + 2 * static_cast<unsigned>(in_place);
+    m.prepare(own_seed);
+    const Figures f = measure(process, gpus, &m, own_seed);
     right &= f.wrong == 0;
     text[in_place] = columns(f, moved, factor, o.check);
     json[in_place ? "in_place" : "out_of_place"] = as_json(f, moved, factor);
@@ -190,7 +196,76 @@ bool run_line(const Process& process, std::vector<Gpu>* gpus, const std::string&
   return right;
 }
 
+// A line of standard input with --slices.
+struct Slice {
+  size_t test = 0;  // of collective_names(), from 1; 0: the input has ended
+  size_t bytes = 0;
+  int iterations = 0, warm_up = 0;
+  double duration_s = 0;
+  bool check = false;
+};
+
+// Throws BadOption.
+Slice read_slice(std::istream& input) {
+  Slice slice;
+  std::string line, test;
+  if (!std::getline(input, line)) return slice;
+  std::istringstream words(line);
+  words >> test >> slice.bytes >> slice.iterations >> slice.warm_up >> slice.duration_s >> slice.check;
+  const std::vector<std::string> names = collective_names();
+  const auto at = std::find(names.begin(), names.end(), test);
+  if (!words || at == names.end())
+    throw BadOption("'" + line + "' is not: TEST BYTES RUNS WARM_UP SECONDS CHECK, with one of the tests of --test");
+  slice.test = static_cast<size_t>(at - names.begin()) + 1;
+  return slice;
+}
+
+// What process 0 has read, for all.
+Slice shared(const Process& process, const Slice& read) {
+  const auto of_first = [&process](auto value) {
+    return static_cast<decltype(value)>(process.board.maximum(process.number, static_cast<double>(value)));
+  };
+  return {of_first(read.test),    of_first(read.bytes),      of_first(read.iterations),
+          of_first(read.warm_up), of_first(read.duration_s), of_first(read.check)};
+}
+
 }  // namespace
+
+int run_slices(const Process& process) {
+  std::vector<Gpu> gpus = make_gpus(process);
+  process.board.barrier();
+  if (process.number == 0) report(R"({"ready": true})");
+  Options options = process.options;
+  const Process own{options, process.board, process.number, process.api};
+  const std::vector<std::string> names = collective_names();
+  std::unique_ptr<Measurement> m;  // stays while test and size do: filling its buffers can take longer than a slice
+  Slice before;
+  unsigned seed = 1;
+  size_t wrong = 0;
+  for (;;) {
+    const Slice slice = shared(process, process.number == 0 ? read_slice(std::cin) : Slice());
+    if (slice.test == 0) break;
+    const Collective& what = collective(names[slice.test - 1]);
+    if (slice.test != before.test || slice.bytes != before.bytes) {
+      m.reset();  // before the next, so that both are not in memory
+      m = std::make_unique<Measurement>(own, &gpus, what, slice.bytes, options.types[0], options.ops[0], false, -1, -1);
+      m->prepare(seed += 7);
+    }
+    before = slice;
+    options.iterations = slice.iterations;
+    options.warm_up = slice.warm_up;
+    options.duration_s = slice.duration_s;
+    options.check = slice.check;
+    const Figures f = measure(own, &gpus, m.get(), seed);
+    wrong += f.wrong;
+    const size_t moved =
+        std::max(what.send_elements(m->first()), what.recv_elements(m->first())) * player::type_size(options.types[0]);
+    if (process.number == 0) report(as_json(f, moved, what.bus_factor(options.ranks())).dump());
+  }
+  m.reset();
+  free_gpus(process, &gpus);
+  return wrong == 0 ? 0 : 1;
+}
 
 size_t check_once(const Process& process, std::vector<Gpu>* gpus, const std::string& test, size_t bytes, int type,
                   int op, unsigned seed, bool in_place, int sub_rank, int sub_ranks) {

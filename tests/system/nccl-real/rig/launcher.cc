@@ -128,7 +128,10 @@ class Child {
  private:
   void line(const std::string& text, nlohmann::json* report) {
     if (!text.empty() && text[0] == kToReport) {
-      report->push_back(nlohmann::json::parse(text.substr(1)));
+      if (options_.slices)
+        printf("%s\n", text.c_str() + 1);
+      else
+        report->push_back(nlohmann::json::parse(text.substr(1)));
       return;
     }
     if (file_.is_open()) file_ << (text.empty() || text[0] != kToUser ? text : text.substr(1)) << std::endl;

@@ -200,6 +200,11 @@ void add_other_options(CLI::App& app, Options& o, Texts& texts) {
   app.add_flag(
       "--timeline", o.timeline,
       "Add to the JSON report when each batch, and each check, began and ended, in seconds of CLOCK_MONOTONIC, and its runs");
+  app.add_flag(
+      "--slices", o.slices,
+      "Measure for each line of standard input, 'TEST BYTES RUNS WARM_UP SECONDS CHECK', until it ends, and print a "
+      "line of JSON for each, and one before them when the ranks are connected; CHECK 1: compare every element. Out "
+      "of place, with the first type and operator");
   app.add_flag("--functions", o.functions, "Print which functions of NCCL's kernels were played, and how often");
 }
 
@@ -217,6 +222,7 @@ void finish_options(const Texts& texts, Options& o) {
   o.register_buffers = texts.local_register != 0;
   o.in_place = !texts.out_of_place;
   check_tests(&o);
+  if (o.slices && !o.only_case.empty()) throw BadOption("--slices and --case exclude each other");
   if (o.root >= o.ranks()) throw BadOption("there is no rank " + std::to_string(o.root) + " to be the root");
   if (o.expect_net.empty()) o.expect_net = o.plugin == "socket" ? "Socket" : is_mrc(o.plugin) ? "MRC" : "";
   std::istringstream words(texts.launch);

@@ -22,6 +22,7 @@ struct Options {
   int sm = 80;  // compute capability of the devices
   int iterations = 20, warm_up = 1;
   double duration_s = 0;  // of each size, in batches of `iterations`; 0: one batch
+  bool slices = false;    // measure what each line of standard input asks for
   bool timeline = false;  // report when each batch began and ended
   bool check = true;
   bool in_place = true;

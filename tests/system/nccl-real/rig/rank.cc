@@ -97,7 +97,9 @@ int run_rank(const Options& options, int number, Board* board) {
   int code = 0;
   try {
     const Process process{options, *board, number, load_library(find_library()).api};
-    code = options.only_case.empty() ? run_bench(process) : find_case(options.only_case)->run(process);
+    code = options.slices              ? run_slices(process)
+           : options.only_case.empty() ? run_bench(process)
+                                       : find_case(options.only_case)->run(process);
   } catch (const PeerFailed&) {
     return 1;
   } catch (const std::exception& e) {
