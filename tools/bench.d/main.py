@@ -29,8 +29,8 @@ import srv6  # noqa: E402
 import targets  # noqa: E402
 
 MIB = 1 << 20
-OWN_ROUNDS = ("loss", "recovery", "collectives", "fabric", "preflight", "nccl", "applications")  # whole runs instead of slices
-PARTS = (*plan.PARTS, "srv6", "idle", "locks", *OWN_ROUNDS)
+OWN_ROUNDS = ("loss", "recovery", "collectives", "fabric", "preflight", "applications")  # whole runs instead of slices
+PARTS = (*plan.PARTS, "srv6", "idle", "locks", "nccl", *OWN_ROUNDS)
 RUN_OVERHEAD_S = 2
 IDLE_QPS, QUICK_IDLE_QPS, IDLE_SHARDS, IDLE_BYTES = 100000, 10000, 2, 8192
 MIN_SLICES = 60
@@ -46,11 +46,12 @@ parts, by slices:
   srv6         across an SRv6 fabric in namespaces: encapsulated by the kernel beside plain UDP
   datapaths    raw frames and DPDK beside sockets, over veth, by short runs
   drivers      raw frames and DPDK beside bare AF_XDP and bare DPDK ports, over veth and memif
+  nccl         NCCL without a GPU over its own sockets, a TCP plugin and MRC, also with losses; at most 20 slices (with --quick 12)
 once:
   locks        that two engines take for packets
   idle         memory of each of 100,000 queue pairs over two engines, connected and used (with --quick of 10,000)
 by rounds of whole runs (--rounds, --seconds):
-  loss, recovery, collectives, fabric, nccl
+  loss, recovery, collectives, fabric
   preflight    nccl-net-bench --hosts over 16 hosts in namespaces, all well, and with a slow host and a gray link
   applications ib_send_bw and MPI over the verbs shim, beside mrc-perf with messages of 64 KiB and 1 MiB, on loopback
 all of bandwidth, latency, shards, drivers, locks, idle, srv6, nccl:
@@ -264,7 +265,6 @@ def parse():
     options.seconds = options.seconds or (1 if options.quick else 2)
     options.slice_ms = options.slice_ms or (100 if options.quick else 150)
     options.nccl_sizes = options.nccl_sizes or nccl.sizes_of("8,64K,16M" if options.quick else "8,4K,8K,64K,1M,16M,64M")
-    options.nccl_seconds = options.seconds / 4  # of each size of each collective
     if options.compare and (options.parts or options.place == "all"):
         parser.error("--compare has parts of its own, and takes one place")
     options.parts = options.parts.split(",") if options.parts else list(PARTS)

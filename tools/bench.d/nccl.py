@@ -1,8 +1,9 @@
-"""The part `nccl` of tools/bench: NVIDIA's own libnccl.so.2 in nccl-rig, by turns over NCCL's Socket transport, a plain TCP
-plugin and MRC. A slice is one run of nccl-rig: all collectives, for some sizes. Where packets are lost, nftables drops them at
-the inputs of the namespaces, whatever they carry; segmentation offload is off then, else a drop would take up to 64 KiB. That alone
-costs MRC, whose packets are smaller than TCP's, half of its bandwidth and more: --nccl-losses 0.001,1 shows what the loss costs."""
-import json
+"""The part `nccl` of tools/bench: NVIDIA's own libnccl.so.2 in nccl-rig, over NCCL's Socket transport, a plain TCP plugin and MRC. The
+runs of nccl-rig, one for each transport, stay up, and each collective of each size is measured by slices of all of them. Where
+packets are lost, nftables drops them at the inputs of the namespaces, whatever they carry; segmentation offload is off then, else a
+drop would take up to 64 KiB. That alone costs MRC, whose packets are smaller than TCP's, half of its bandwidth and more:
+--nccl-losses 0.001,1 shows what the loss costs."""
+import argparse
 import os
 import shlex
 import shutil
@@ -13,7 +14,8 @@ import tempfile
 
 import places
 import programs
-import report
+import slices
+from rig import ANSWER_S, Measurement, Rig
 
 TESTS = ("all_reduce", "all_gather", "alltoall", "sendrecv")
 PLUGINS = {"nccl-net-mrc": programs.MRC_PLUGIN, "nccl-net-tcp-baseline": programs.TCP_PLUGIN}  # by their targets
@@ -22,8 +24,10 @@ SOCKET, TCP, MRC, MRC_DEFAULT = "NCCL Socket", "TCP plugin", "MRC sockets", "MRC
 # NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD; None: what NCCL chooses.
 SOCKET_COUNTS = ((None, None), (1, 4), (2, 2), (4, 1), (4, 4))
 TUNED_FOR = {"small": 8, "large": 4 << 20}
-SLICE_LIMIT_S = 120
-RUNS = 12  # of each size in a slice, at least: four collectives, each to warm up, timed, and compared
+SLICES, QUICK_SLICES, TUNING_SLICES = 20, 12, 5  # of each contender, for one collective of one size
+RUNS = 3  # of a large size in a slice, at least: timed, and in the first one filled and compared
+PATIENCE = 1.25  # times what the slices of one measurement are planned to take: runs that are longer than a slice end it with fewer
+WHOLE_RUN_S = 86400  # of a rig that stays up: what does not answer is ended by its slice
 SLOWEST = 24 << 20  # bytes in a second, of TCP whose packets are lost
 FLOORS = (  # title, loss in percent, class of sizes or the size itself, relation, bound
     ("large all_reduce, no loss: bandwidth of MRC sockets / NCCL Socket", 0, "large", ">=", 1.0),
@@ -34,19 +38,19 @@ FLOORS = (  # title, loss in percent, class of sizes or the size itself, relatio
 )
 
 
-def rig():
+def program():
     path = os.path.join(programs.build, "tests", "system", "nccl-real", "nccl-rig")
     return os.path.abspath(path) if os.path.isfile(path) else None
 
 
 def missing(plugins=tuple(PLUGINS)):
     """The reason why this cannot be measured here, with these plugins; empty: it can."""
-    if rig() is None:
+    if program() is None:
         return "nccl-rig is not built (it needs an x86-64 machine)"
     for target in plugins:
         if programs.library(*PLUGINS[target]) is None:
             return f"{target} is not built"
-    found = subprocess.run([rig(), "--library"], capture_output=True, text=True, check=False)
+    found = subprocess.run([program(), "--library"], capture_output=True, text=True, check=False)
     if found.returncode:
         return found.stdout.strip().removeprefix("skipped: ") or f"nccl-rig --library: exit code {found.returncode}"
     if os.geteuid() != 0:
@@ -90,10 +94,15 @@ def size_name(size):
     return f"{size} B"
 
 
+def runs_of(size):
+    """(runs between two looks at the clock, runs to warm up in each slice): short runs need many, long ones one."""
+    return (20, 3) if size <= SMALL else (4, 1) if size < LARGE else (1, 0)
+
+
 def classes(sizes):
-    """(sizes, runs between two looks at the clock, runs to warm up): short runs need many, long ones one."""
-    parts = (([s for s in sizes if s <= SMALL], 20, 3), ([s for s in sizes if SMALL < s < LARGE], 4, 1), ([s for s in sizes if s >= LARGE], 1, 1))
-    return [part for part in parts if part[0]]
+    """name -> sizes, which NCCL's Socket transport is tuned for."""
+    parts = {"small": [size for size in sizes if size <= SMALL], "large": [size for size in sizes if size > SMALL]}
+    return {name: part for name, part in parts.items() if part}
 
 
 class Site:
@@ -127,37 +136,28 @@ class Site:
 
     def command(self, arguments, variables, limit_s):
         """Words of a run of nccl-rig, which ends it after limit_s."""
-        words = [rig(), "--ranks", str(self.ranks), "--launch", self.launch, "--out-of-place", "-T", str(limit_s), *arguments]
+        words = [program(), "--ranks", str(self.ranks), "--launch", self.launch, "--out-of-place", "-T", str(limit_s), *arguments]
         for name, value in variables.items():
             words += ["--env", f"{name}={value}"]
         return words
 
 
-def limit_of(sizes, ranks=2):
+def limit_of(size, ranks=2):
     """Seconds after which a slice has failed."""
-    return SLICE_LIMIT_S + RUNS * sum(sizes) * ranks // (2 * SLOWEST)
+    return ANSWER_S + RUNS * size * ranks // (2 * SLOWEST)
 
 
-def words_of(site, tests, sizes, how, arguments, variables):
-    """The command of a slice."""
-    return site.command([*arguments, "-t", ",".join(tests), "--sizes", ",".join(map(str, sizes)), *map(str, how)], variables, limit_of(sizes, site.ranks))
+def rigs_of(site, transports):
+    """name -> a rig that stays up, of (arguments of nccl-rig, variables of the ranks)"""
+    return {name: Rig(site.command([*arguments, "--slices"], variables, WHOLE_RUN_S)) for name, (arguments, variables) in transports.items()}
 
 
-def run(site, tests, sizes, how, arguments, variables):
-    """{(test, size): figures}, or {"error": sentence}."""
-    path = os.path.join(site.files.name, "report.json")
-    child = programs.Child([*words_of(site, tests, sizes, how, arguments, variables), "--json", path])
-    try:
-        if not child.wait(limit_of(sizes, site.ranks) + 30):
-            return {"error": "timeout"}
-        if child.code != 0:
-            return {"error": f"exit {child.code}: " + (child.text("err") + child.text())[-300:].replace("\n", " | ")}
-        with open(path, encoding="utf-8") as text:
-            lines = iter([line["out_of_place"] for line in json.load(text)["lines"]])
-    finally:
-        child.stop()
-    figures = ((test, size, next(lines)) for test in tests for size in sizes)
-    return {(test, size): {"time_us": f["time_us"], "gbps": 8 * f["busbw_gb_s"]} for test, size, f in figures}
+def group_of(rigs, test, size, rows, options, ranks):
+    """One collective of one size over rigs that are up."""
+    words = f"{test} {size} " + " ".join(map(str, runs_of(size)))
+    made = {name: lambda rig=rig: Measurement(rig, words, limit_of(size, ranks)) for name, rig in rigs.items()}
+    planned_s = options.slices * len(rigs) * (options.slice_ms / 1000 + slices.OVERHEAD_S)
+    return slices.Group(f"{test} of {size_name(size)}", made, rows, limit_s=PATIENCE * planned_s)
 
 
 def progress(text):
@@ -169,61 +169,83 @@ def socket_variables(interfaces, threads, sockets):
     return {"NCCL_SOCKET_IFNAME": interfaces, **counts}
 
 
-def tuned(site, seconds, title):
+def fastest(result):
+    """The contender whose times are the smallest beside those of the same round; None: none has any."""
+    rounds = zip(*([s and s["time_us"] for s in contender["slices"]] for contender in result["contenders"].values()))
+    beside = [[time_us and time_us / statistics.median(filter(None, times)) for time_us in times] for times in rounds if any(times)]
+    medians = {name: statistics.median(filter(None, ratios)) for name, ratios in zip(result["contenders"], zip(*beside)) if any(ratios)}
+    return min(medians, key=medians.get, default=None)
+
+
+def tuned(site, options, title):
     """Variables of NCCL's Socket transport with which all_reduce is fastest: {"small": ..., "large": ...}."""
-    best = {}
-    for interfaces in site.interfaces:
-        for counts in SOCKET_COUNTS:
-            variables = socket_variables(interfaces, *counts)
-            result = run(site, ["all_reduce"], list(TUNED_FOR.values()), ["-n", 4, "-w", 1, "-D", seconds], ["--plugin", "socket"], variables)
-            for name, size in TUNED_FOR.items():
-                time_us = result.get(("all_reduce", size), {}).get("time_us")
-                if time_us is not None and (name not in best or time_us < best[name][0]):
-                    best[name] = time_us, variables
-    chosen = {name: variables for name, (_, variables) in best.items()}
-    for name in TUNED_FOR:
-        chosen.setdefault(name, socket_variables(site.interfaces[0], None, None))
-        progress(f"{title}: NCCL Socket is fastest at {size_name(TUNED_FOR[name])} with {in_words(chosen[name])}")
+    every = [socket_variables(interfaces, *counts) for interfaces in site.interfaces for counts in SOCKET_COUNTS]
+    variants = {in_words(variables): variables for variables in every}
+    options = with_slices(options, min(options.slices, TUNING_SLICES))
+    rigs = rigs_of(site, {name: (["--plugin", "socket"], variables) for name, variables in variants.items()})
+    chosen = {}
+    try:
+        for name, size in TUNED_FOR.items():
+            group = group_of(rigs, "all_reduce", size, [], options, site.ranks)
+            result = slices.measure(group, options, slices.Progress(slices.planned_s(group, options)), title)
+            chosen[name] = variants.get(fastest(result), every[0])
+            progress(f"{title}: NCCL Socket is fastest at {size_name(size)} with {in_words(chosen[name])}")
+    finally:
+        close(rigs)
     return chosen
+
+
+def with_slices(options, count):
+    return argparse.Namespace(**{**vars(options), "slices": count})
+
+
+def close(rigs):
+    for rig in rigs.values():
+        rig.close()
 
 
 def in_words(variables):
     return " ".join(f"{name}={value}" for name, value in variables.items())
 
 
+def rows_of(test, size, percent, transports, sizes):
+    """Ratios of a measurement: how often each transport ends while NCCL Socket ends once, and the floors."""
+    rows = [slices.Row(f"{name} / {SOCKET}", name, SOCKET, "rate") for name in transports if name != SOCKET]
+    floors = [floor for floor in FLOORS if test == "all_reduce" and floor[1] == percent and size_of_floor(floor[2], sizes) == size]
+    return rows + [slices.Row(title, MRC, SOCKET, "rate" if relation == ">=" else "time_us", relation, bound)
+                   for title, _, _, relation, bound in floors]
+
+
 def measure_site(kind, percent, options):
-    """One place with one loss: (measurement, program, figures) of all rounds, settings and commands."""
+    """One place with one loss: groups, as slices.measure() returns them, by measurement; settings and commands."""
     site = Site(kind, options.nccl_ranks)
     title = f"{site.place.name}, loss {percent:g} %"
-    runs, commands = [], {}
+    groups, commands = {}, {}
+    options = with_slices(options, min(options.slices, QUICK_SLICES if options.quick else SLICES))
     try:
         error = site.place.lose(percent / 100) if percent else None
         if error:
             return {"error": error}
-        chosen = tuned(site, options.nccl_seconds, title)
-        for turn in range(options.rounds):
-            for sizes, iterations, warm_up in classes(options.nccl_sizes):
-                name = "small" if sizes[-1] <= SMALL else "large"
-                transports = site.transports(chosen[name])
-                if percent and site.loopback:
-                    del transports[MRC_DEFAULT]  # passes shared memory, which loses nothing
-                for transport, (arguments, variables) in transports.items():
-                    how = ["-n", iterations, "-w", warm_up, "-D", options.nccl_seconds]
-                    result = run(site, TESTS, sizes, how, arguments, variables)
-                    progress(f"{title}, round {turn + 1}: {size_name(sizes[0])} to {size_name(sizes[-1])}, {transport}" +
-                             (f": {result['error']}" if "error" in result else ""))
-                    runs += [(f"{test} of {size_name(size)}", transport, result if "error" in result else result[test, size])
-                             for test in TESTS for size in sizes]
-                    commands.setdefault(f"{transport}, {size_name(sizes[0])} to {size_name(sizes[-1])}",
-                                        shlex.join(words_of(site, TESTS, sizes, how, arguments, variables)))
+        chosen = tuned(site, options, title)
+        for name, sizes in classes(options.nccl_sizes).items():
+            transports = site.transports(chosen[name])
+            if percent and site.loopback:
+                del transports[MRC_DEFAULT]  # passes shared memory, which loses nothing
+            rigs = rigs_of(site, transports)
+            made = [group_of(rigs, test, size, rows_of(test, size, percent, transports, options.nccl_sizes), options, site.ranks)
+                    for size in sizes for test in TESTS]
+            left = slices.Progress(sum(slices.planned_s(group, options) for group in made))
+            try:
+                for group in made:
+                    groups[group.name] = slices.measure(group, options, left, title)
+            finally:
+                close(rigs)
+            for transport, (arguments, variables) in transports.items():
+                commands[f"{transport}, {size_name(sizes[0])} to {size_name(sizes[-1])}"] = shlex.join(
+                    site.command([*arguments, "-t", ",".join(TESTS), "--sizes", ",".join(map(str, sizes))], variables, WHOLE_RUN_S))
     finally:
         site.close()
-    return {"socket": chosen, "ranks": site.ranks, "commands": commands, "measurements": report.medians(runs)}
-
-
-def speed_ratio(table, measurement, transport):
-    """How often `transport` ends while NCCL Socket ends once, in each round."""
-    return report.of_rounds(table, f"{measurement}.{SOCKET}.time_us", f"{measurement}.{transport}.time_us")
+    return {"socket": chosen, "ranks": site.ranks, "commands": commands, "groups": groups}
 
 
 def size_of_floor(name, sizes):
@@ -235,24 +257,10 @@ def size_of_floor(name, sizes):
     return name if name in sizes else None
 
 
-def judged(places_measured, sizes):
-    """Rows in the shape of report.ratios."""
-    rows = []
-    for place, losses in places_measured.items():
-        for title, percent, name, relation, bound in FLOORS:
-            size = size_of_floor(name, sizes)
-            if f"{percent:g}" not in losses or size is None:
-                continue
-            table = losses[f"{percent:g}"].get("measurements", {})
-            rounds = speed_ratio(table, f"all_reduce of {size_name(size)}", MRC)
-            rounds = rounds if relation == ">=" else [1 / ratio for ratio in rounds]
-            row = {"ratio": f"{place}: {title}", "value": None, "target": f"{relation} {bound}", "met": False}
-            if rounds:
-                value = statistics.median(rounds)
-                row.update(value=round(value, 3), least=round(min(rounds), 3), most=round(max(rounds), 3),
-                           met=value >= bound if relation == ">=" else value <= bound)
-            rows.append(row)
-    return rows
+def judged(places_measured):
+    """The floors of all places, with the place in their titles."""
+    return [{**row, "ratio": f"{place}: {row['ratio']}"} for place, losses in places_measured.items() for measured in losses.values()
+            for group in measured.get("groups", {}).values() for row in group["ratios"] if row["target"] is not None]
 
 
 def left_out(places_measured):
@@ -263,10 +271,10 @@ def left_out(places_measured):
             title = f"{place}, loss {percent} %"
             if "error" in measured:
                 result[title] = measured["error"]
-            for transports in measured.get("measurements", {}).values():
-                for transport, figures in transports.items():
-                    if "error" in figures:
-                        result.setdefault(f"{title}, {transport}", figures["error"])
+            for group in measured.get("groups", {}).values():
+                for transport, figures in group["contenders"].items():
+                    if "time_us" not in figures:
+                        result.setdefault(f"{title}, {transport}", figures.get("error", "no slice"))
     return result
 
 
@@ -277,27 +285,29 @@ def show(places_measured):
                 print(f"\nnccl, {place}, loss {percent} %: {result['error']}")
                 continue
             offloads = "" if percent == "0" else ", segmentation offload off"
-            print(f"\nnccl, {place}, loss {percent} %{offloads}, {result['ranks']} ranks: us of the median round (bus bandwidth in Gb/s);\n"
-                  f"behind it how often the transport ends while NCCL Socket ends once: median of the rounds, least .. most")
+            print(f"\nnccl, {place}, loss {percent} %{offloads}, {result['ranks']} ranks: us of a run, median (quartiles) of the slices, and bus\n"
+                  f"bandwidth; behind it how often the transport ends while NCCL Socket ends once, with its 95 % interval")
             for name, variables in result["socket"].items():
                 print(f"  NCCL Socket, {name} sizes: {in_words(variables)}")
-            for measurement, transports in result["measurements"].items():
+            for measurement, group in result["groups"].items():
                 print(f"  {measurement}")
-                for transport, figures in transports.items():
-                    print(f"    {transport:<12} {cell(result['measurements'], measurement, transport, figures)}")
-            print("  commands, each run once in a round")
+                ratios = {row["of"][0]: row for row in group["ratios"] if row["target"] is None}
+                for transport, figures in group["contenders"].items():
+                    print(f"    {transport:<12} {cell(figures, ratios.get(transport))}")
+            print("  commands of whole runs in the same way")
             for name, command in result["commands"].items():
                 print(f"    {name}: {command}")
 
 
-def cell(table, measurement, transport, figures):
-    if "error" in figures:
-        return "- (" + figures["error"][:150] + ")"
-    text = f"{figures['time_us']:>12,.0f} us" + (f" ({figures['gbps']:.2f} Gb/s)" if figures["gbps"] >= 0.005 else "")
-    ratios = speed_ratio(table, measurement, transport)
-    if transport != SOCKET and ratios:
-        text += f"   x {statistics.median(ratios):.2f}, {min(ratios):.2f} .. {max(ratios):.2f}"
-    return text + (f"   [{figures['failed_runs']} runs failed]" if figures.get("failed_runs") else "")
+def cell(figures, ratio):
+    if "time_us" not in figures:
+        return "- (" + figures.get("error", "no slice")[:150] + ")"
+    text = "{median:>12,.0f} us ({q1:,.0f} .. {q3:,.0f})".format(**figures["time_us"])
+    if figures["gbps"]["median"] >= 0.005:
+        text += f" {figures['gbps']['median']:.2f} Gb/s"
+    if ratio is not None and ratio["value"] is not None:
+        text += f"   x {ratio['value']:.2f} [{ratio['interval'][0]:.2f}, {ratio['interval'][1]:.2f}] of {ratio['pairs']}, {ratio['verdict']}"
+    return text + (f"   [{figures['failures']} slices failed]" if figures.get("failures") else "")
 
 
 def measure(options):
@@ -309,4 +319,4 @@ def measure(options):
     wanted = kinds if options.place == "all" else {name: kind for name, kind in kinds.items() if name == options.place}
     measured = {name: {f"{percent:g}": measure_site(kind, percent, options) for percent in options.nccl_losses}
                 for name, kind in wanted.items()}
-    return {"places": measured, "ratios": judged(measured, options.nccl_sizes), "left_out": left_out(measured)}
+    return {"places": measured, "ratios": judged(measured), "left_out": left_out(measured)}

@@ -9,7 +9,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional
 import paired
 from contenders import Failed
 
-FIGURES = ("gbps", "rate", "cpu_s_per_gb", "p50_us", "p99_us", "p999_us")
+FIGURES = ("gbps", "rate", "cpu_s_per_gb", "p50_us", "p99_us", "p999_us", "time_us")
 MORE_IS_BETTER = ("gbps", "rate")
 CPU, CPU_WORDS = "cpu_s_per_gb", {paired.FASTER: "less", paired.SLOWER: "more"}
 MAX_FAILURES = 3  # of a contender, which then is left out
@@ -41,6 +41,7 @@ class Group(NamedTuple):
     slices: Optional[int] = None  # where it is not the usual number
     start_s: float = 0  # what a slice costs beside its length, where the programs are started for each
     starts: int = 1  # how often the contenders are started, after equal numbers of slices
+    limit_s: Optional[float] = None  # of each start: after it no further round begins, if there are as many as an interval takes
 
 
 class Progress:
@@ -54,6 +55,9 @@ class Progress:
         self.left_s -= planned_s
         self.done_s += planned_s
         self.spent_s += seconds
+
+    def skipped(self, planned_s):
+        self.left_s -= planned_s
 
     def remaining_s(self):
         return max(0.0, self.left_s * (self.spent_s / self.done_s if self.done_s > 0 else 1))
@@ -108,7 +112,11 @@ def measure_some(group, results, options, order, rounds, show, progress):
                 results[name]["error"] = str(e)
                 results[name]["failed_starts"] = results[name].get("failed_starts", 0) + 1
         # One that is not counted: memory that is touched first, windows that grow.
+        up_at = time.monotonic()
         for turn in range(-1, rounds):
+            if turn >= paired.MIN_PAIRS and group.limit_s is not None and time.monotonic() - up_at > group.limit_s:
+                progress.skipped((rounds - turn) * len(group.contenders) * slice_s(group, options))
+                break
             names = list(group.contenders)
             order.shuffle(names)
             for name in names:

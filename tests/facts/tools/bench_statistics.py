@@ -4,6 +4,7 @@ usage: bench_statistics.py SOURCE_DIR
 """
 import inspect
 import io
+import json
 import os
 import shutil
 import sys
@@ -11,6 +12,7 @@ import tempfile
 import types
 
 sys.path.insert(0, os.path.join(sys.argv[1], "tools", "bench.d"))
+import contenders  # noqa: E402
 import fabric  # noqa: E402
 import load  # noqa: E402
 import locks  # noqa: E402
@@ -21,6 +23,7 @@ import plan  # noqa: E402
 import preflight  # noqa: E402
 import programs  # noqa: E402
 import report  # noqa: E402
+import rig  # noqa: E402
 import slices  # noqa: E402
 import targets  # noqa: E402
 from contenders import Failed  # noqa: E402
@@ -172,6 +175,16 @@ def contenders_are_started_anew():
     assert done["ratios"][0]["value"] == 2 and done["ratios"][0]["pairs"] == 20, done
 
 
+def long_slices_end_a_group_with_as_many_as_an_interval_takes():
+    for limit_s, rounds in ((0, paired.MIN_PAIRS), (60, 20), (None, 20)):
+        progress, made = quiet(), {name: Fake(name, [1.0] * 21, []) for name in ("a", "b")}
+        progress.left_s = slices.planned_s(slices.Group("g", made, []), options(20))
+        group = slices.Group("g", {name: lambda fake=fake: fake for name, fake in made.items()}, [slices.Row("a / b", "a", "b")], limit_s=limit_s)
+        done = slices.measure(group, options(20), progress, "here")
+        assert done["ratios"][0]["pairs"] == rounds and abs(progress.left_s) < 1e-9, (done["ratios"], progress.left_s)
+        assert done["ratios"][0]["verdict"] == paired.SAME
+
+
 def what_breaks_is_reported_and_the_others_go_on():
     log = []
     stays = Fake("stays", [1.0] * 21, log, client=object())
@@ -231,24 +244,81 @@ def the_plan_has_the_targets():
     assert [t for t in titles if "p9" in t or "p50" in t] == [f"half round trip of 2 B: {p}" for p in ("p50", "p99", "p99.9")], titles
 
 
-def nccl_rows(size, loss, socket_us, mrc_us):
-    """(value, met) of each floor of the part nccl, of rounds that all took this long."""
-    name = nccl.size_name(size)
-    runs = [(f"all_reduce of {name}", transport, {"time_us": time_us, "gbps": 1.0}) for _ in range(3)
-            for transport, time_us in ((nccl.SOCKET, socket_us), (nccl.MRC, mrc_us))]
-    return [(row["value"], row["met"]) for row in nccl.judged({"veth": {loss: {"measurements": report.medians(runs)}}}, [size])]
+def measured_by_rigs(size, loss, times):
+    """What the part nccl keeps of a place and a loss, where each transport always took so many us for an all_reduce; None: it broke."""
+    broken = {name: {"slices": [], "error": "it broke"} for name, time_us in times.items() if time_us is None}
+    results = {name: {"slices": [{"time_us": time_us, "rate": 1e6 / time_us}] * paired.MIN_PAIRS} for name, time_us in times.items() if time_us}
+    results.update(broken)
+    rows = nccl.rows_of("all_reduce", size, loss, list(times), [size])
+    return {"groups": {f"all_reduce of {nccl.size_name(size)}": {"contenders": {name: slices.summary(result) for name, result in results.items()},
+                                                                  "ratios": [slices.judged(row, results, 1) for row in rows]}}}
+
+
+def floors_of_nccl(size, loss, socket_us, mrc_us):
+    """(value, met) of each floor of the part nccl."""
+    rows = nccl.judged({"veth": {f"{loss:g}": measured_by_rigs(size, loss, {nccl.SOCKET: socket_us, nccl.MRC: mrc_us})}})
+    assert all(row["ratio"].startswith("veth: ") for row in rows), rows
+    return [(row["value"] and round(row["value"], 3), row["met"]) for row in rows]
 
 
 def the_floors_of_nccl_have_two_sides():
-    assert nccl_rows(16 << 20, "0", 100.0, 100.0) == [(1.0, True)] and nccl_rows(16 << 20, "0", 99.0, 100.0) == [(0.99, False)]
-    assert nccl_rows(16 << 20, "1", 300.0, 100.0) == [(3.0, True)] and nccl_rows(16 << 20, "1", 299.0, 100.0) == [(2.99, False)]
-    assert nccl_rows(8, "0", 100.0, 119.0) == [(1.19, True)] and nccl_rows(8, "0", 100.0, 121.0) == [(1.21, False)]
-    assert nccl_rows(64 << 20, "0", 119.0, 100.0) == [(1.19, True), (1.19, False)]  # as a large size, and by itself
-    assert nccl_rows(64 << 20, "0", 120.0, 100.0) == [(1.2, True), (1.2, True)]
-    assert nccl_rows(8 << 10, "0", 100.0, 100.0) == [(1.0, True)] and nccl_rows(8 << 10, "0", 100.0, 101.0) == [(1.01, False)]
-    assert nccl_rows(1 << 20, "0", 100.0, 100.0) == [] and nccl_rows(16 << 20, "0.1", 100.0, 100.0) == []
-    broken = {"measurements": report.medians([("all_reduce of 8 B", nccl.SOCKET, {"error": "timeout"})])}
-    assert [(row["value"], row["met"]) for row in nccl.judged({"veth": {"0": broken}}, [8])] == [(None, False)]
+    assert floors_of_nccl(16 << 20, 0, 100.0, 100.0) == [(1.0, True)] and floors_of_nccl(16 << 20, 0, 99.0, 100.0) == [(0.99, False)]
+    assert floors_of_nccl(16 << 20, 1, 300.0, 100.0) == [(3.0, True)] and floors_of_nccl(16 << 20, 1, 299.0, 100.0) == [(2.99, False)]
+    assert floors_of_nccl(8, 0, 100.0, 119.0) == [(1.19, True)] and floors_of_nccl(8, 0, 100.0, 121.0) == [(1.21, False)]
+    assert floors_of_nccl(64 << 20, 0, 119.0, 100.0) == [(1.19, True), (1.19, False)]  # as a large size, and by itself
+    assert floors_of_nccl(64 << 20, 0, 121.0, 100.0) == [(1.21, True), (1.21, True)]
+    assert floors_of_nccl(8 << 10, 0, 100.0, 100.0) == [(1.0, True)] and floors_of_nccl(8 << 10, 0, 100.0, 101.0) == [(1.01, False)]
+    assert floors_of_nccl(1 << 20, 0, 100.0, 100.0) == [] and floors_of_nccl(16 << 20, 0.1, 100.0, 100.0) == []
+    assert floors_of_nccl(8, 0, None, 100.0) == [(None, False)]
+
+
+def nccl_socket_is_tuned_by_times_of_the_same_round():
+    """The machine is three times as slow in every other round, and the fastest has more of the slow ones."""
+    made = {"a": [10, None, None, 10], "b": [11, 33, 33, 11], "slow": [12, 36, 30, None], "fast": [None, 27, 27, None], "dead": [None] * 4}
+    contenders_of_it = {name: {"slices": [time_us and {"time_us": time_us} for time_us in times]} for name, times in made.items()}
+    assert nccl.fastest({"contenders": contenders_of_it}) == "fast"
+    assert nccl.fastest({"contenders": {"dead": contenders_of_it["dead"]}}) is None
+
+
+def a_rig_stays_up_and_begins_anew_once_it_has_failed():
+    started, asked = [], []
+
+    class Answers:
+        """A program with made-up answers; a word is what a failing rig prints."""
+
+        def __init__(self, words):
+            started.append(words)
+            self.answers = iter([{"ready": True}, {"time_us": 50.0, "busbw_gb_s": 0.5, "wrong": 0}, {"time_us": 50.0, "busbw_gb_s": 0.5, "wrong": 3}, "a rank died"])
+
+        ask = asked.append
+
+        def answer(self, limit_s):
+            assert limit_s in (contenders.READY_S, 120)
+            answer = next(self.answers)
+            return json.loads(answer) if isinstance(answer, str) else answer
+
+        def close(self, _):
+            self.answers = None
+
+    real, contenders.Process = contenders.Process, Answers
+    try:
+        one = rig.Rig(["nccl-rig"])
+        assert not started
+        first, second = (rig.Measurement(one, f"{test} 8 20 3", 120) for test in ("all_reduce", "sendrecv"))
+        assert len(started) == 1
+        assert first.slice(0.15) == {"time_us": 50.0, "rate": 20000.0, "gbps": 4.0}
+        for measurement, words in ((first, "3 elements are wrong"), (second, "a rank died")):
+            try:
+                measurement.slice(0.1)
+            except Failed as e:
+                assert str(e) == words
+            else:
+                raise AssertionError(words)
+        assert asked == ["all_reduce 8 20 3 0.15 1", "all_reduce 8 20 3 0.1 0", "sendrecv 8 20 3 0.1 1"], asked
+        rig.Measurement(one, "alltoall 8 20 3", 120)
+        assert len(started) == 2
+    finally:
+        contenders.Process = real
 
 
 def what_nccl_is_measured_with_is_named_where_it_is_not_built():
@@ -270,9 +340,10 @@ def what_nccl_is_measured_with_is_named_where_it_is_not_built():
 
 def sizes_of_nccl_are_swept_and_timed():
     assert nccl.sizes_of("8,64K") == [8, 65536] and nccl.sizes_of("8..100") == [8, 32, 100]
-    assert [sizes for sizes, *_ in nccl.classes([8, 64 << 10, (64 << 10) + 1, 16 << 20])] == [[8, 64 << 10], [(64 << 10) + 1], [16 << 20]]
-    assert nccl.limit_of([8]) == 120 and nccl.limit_of([32 << 20, 128 << 20, 256 << 20]) == 120 + 208
-    assert nccl.limit_of([256 << 20], 4) == 120 + 2 * 128
+    assert nccl.classes([8, 64 << 10, (64 << 10) + 1, 16 << 20]) == {"small": [8, 64 << 10], "large": [(64 << 10) + 1, 16 << 20]}
+    assert nccl.classes([8]) == {"small": [8]}
+    assert [nccl.runs_of(size) for size in (64 << 10, (64 << 10) + 1, 16 << 20)] == [(20, 3), (4, 1), (1, 0)]
+    assert nccl.limit_of(8) == 120 and nccl.limit_of(256 << 20) == 120 + 32 and nccl.limit_of(256 << 20, 4) == 120 + 64
 
 
 def a_preflight_is_judged_by_time_and_by_names():
@@ -302,20 +373,6 @@ def locks_are_shared_where_two_engines_take_them_often():
     assert locks.shared(slow) == 0 and locks.engines(slow) == 2  # a helper takes another lock of its engine more often
     idle = {"threads": threads, "locks": [[10 * often, often - 1, 0, 0]]}
     assert locks.engines(idle) == 1 and locks.helpers(idle) == 0 and locks.engines({"threads": [], "locks": []}) == 0
-
-
-def sizes_of_nccl_with_a_target_are_judged():
-    """NCCL Socket takes 100 us for each size, MRC 80."""
-    sizes = [8, 8 << 10, 64 << 20]
-    table = {f"all_reduce of {nccl.size_name(size)}": {nccl.SOCKET: {"runs": [{"time_us": 100}]}, nccl.MRC: {"runs": [{"time_us": 80}]}}
-             for size in sizes}
-    rows = {row["ratio"]: (row["value"], row["target"], row["met"])
-            for row in nccl.judged({"veth": {"0": {"measurements": table}}}, sizes)}
-    assert rows == {"veth: large all_reduce, no loss: bandwidth of MRC sockets / NCCL Socket": (1.25, ">= 1.0", True),
-                    "veth: all_reduce of 8 B, no loss: time of MRC sockets / NCCL Socket": (0.8, "<= 1.2", True),
-                    "veth: all_reduce of 64 MiB, no loss: bandwidth of MRC sockets / NCCL Socket": (1.25, ">= 1.2", True),
-                    "veth: all_reduce of 8 KiB, no loss: time of MRC sockets / NCCL Socket": (0.8, "<= 1.0", True)}, rows
-    assert nccl.judged({"veth": {"0": {"measurements": table}}}, [64 << 10]) == []
 
 
 def the_table_has_each_target_of_a_run():
@@ -348,11 +405,11 @@ def a_missed_target_and_a_part_left_out_fail_the_run():
 
 
 def a_piece_of_nccl_without_figures_is_left_out():
-    whole = {"measurements": report.medians([("all_reduce of 8 B", nccl.MRC, {"time_us": 5}), ("all_reduce of 8 B", nccl.MRC, {"error": "exit 1"})])}
-    assert nccl.left_out({"veth": {"0": whole}}) == {}  # a run that failed once has figures of the others
-    runs = [(f"all_reduce of {size}", nccl.TCP, {"error": f"timeout of {size}"}) for size in ("8 B", "4 KiB")]
-    pieces = nccl.left_out({"veth": {"0": whole, "1": {"measurements": report.medians(runs)}}, "loopback": {"0.1": {"error": "no tc"}}})
-    assert pieces == {f"veth, loss 1 %, {nccl.TCP}": "timeout of 8 B", "loopback, loss 0.1 %": "no tc"}, pieces
+    whole = measured_by_rigs(8, 0, {nccl.SOCKET: 5.0, nccl.MRC: 5.0})
+    whole["groups"]["all_reduce of 8 B"]["contenders"][nccl.MRC]["error"] = "exit 1"
+    assert nccl.left_out({"veth": {"0": whole}}) == {}  # a contender that failed once has figures of the other slices
+    pieces = nccl.left_out({"veth": {"0": whole, "1": measured_by_rigs(8, 1, {nccl.SOCKET: 5.0, nccl.TCP: None})}, "loopback": {"0.1": {"error": "no tc"}}})
+    assert pieces == {f"veth, loss 1 %, {nccl.TCP}": "it broke", "loopback, loss 0.1 %": "no tc"}, pieces
     result = {"places": {}, "nccl": {"ratios": [{"met": True}], "left_out": pieces}}
     assert targets.failed(result) and targets.left_out(result)["nccl, loopback, loss 0.1 %"] == "no tc"
     assert not targets.failed({"places": {}, "nccl": {"ratios": [{"met": True}], "left_out": {}}})
