@@ -70,8 +70,8 @@ void PeerPaths::on_loss_refuted(Instant now, EvIndex ev, Instant sent_at) {
 // [MRC-EVS-5]
 void PeerPaths::suspend_plane(Instant now, PlaneId plane, TraceTrigger why) {
   health_.clear_streak(plane);
-  // A plane is retired only in favour of another one: without another plane in use there is no gain.
-  if (PlaneSet{plane}.contains_all(use_.usable()) || use_.suspended().contains(plane)) return;
+  // A plane is retired only in favour of another one, be it a lossy one: without another plane there is no gain.
+  if (PlaneSet{plane}.contains_all(use_.with_lossy()) || use_.suspended().contains(plane)) return;
   use_.suspend(plane);
   refresh_usable();
   ++listeners_.counters.plane_suspensions;
@@ -250,9 +250,9 @@ void PeerPaths::on_probe_lost(Instant now, EvIndex ev, Instant sent_at) {
   const PlaneId plane = plane_of(ev);
   const bool lossy = use_.lossy().contains(plane);
   const bool peer_ran = peer_ran_since(sent_at - config_.ev_probe_interval / 2);  // [MRC-EVS-17]
+  if (claims_.down().contains(plane)) return;                                     // as the peer has reported
   if (lossy && peer_ran) health_.count_probe(plane, false);
-  if (lossy && !use_.usable(plane)) return;    // it is out of use already
-  if (claims_.down().contains(plane)) return;  // as the peer has reported
+  if (lossy && !use_.usable(plane)) return;  // it is out of use already
   if (probes_.tests_link(ev)) return on_link_probe_lost(now, ev, sent_at);
   // Of a peer that answered something at about that time, or later, over a plane that is not merely slow.
   if (!peer_ran || !passed_over(now, ev, sent_at)) return;

@@ -138,7 +138,8 @@ class PeerPaths {
   // Until when a probe that was sent then may be unanswered although its path works, its timeout aside. The answer
   // comes over the plane on which requests of the peer may wait in a queue.
   Instant earliest_probe_expiry(EvIndex ev, Instant sent_at) const {
-    return usable(ev) ? probes_.earliest_expiry(ev, sent_at) : sent_at;
+    const bool good = health_.state(ev) == EvState::kGood && use_.with_lossy().contains(plane_of(ev));
+    return good ? probes_.earliest_expiry(ev, sent_at) : sent_at;
   }
   // `overdue`: on_probe_lost() was called for that probe, and another one may be outstanding.
   void on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool overdue = false);

@@ -66,7 +66,7 @@ std::optional<EvIndex> ProbeSchedule::take_lossy(Instant now) {
     on_lossy(now, plane);
     const auto waits = [&](EvIndex i) { return !outstanding(i) && health_.good(i); };
     const std::optional<EvIndex> ev = chooser_.draw_ev(plane, waits);
-    if (ev && use_.locally_up(plane) && use_.present(plane)) return take(*ev);
+    if (ev && use_.with_lossy().contains(plane)) return take(*ev);
   }
   return std::nullopt;
 }

@@ -727,6 +727,18 @@ TEST_F(LossyPlaneTest, packets_that_counted_as_lost_bring_their_plane_back) {
   EXPECT_TRUE(paths_->plane_usable(1_plane));
 }
 
+// A lossy plane is better than a dead one. [MRC-EVS-5] [MRC-EVS-20]
+TEST_F(LossyPlaneTest, a_lossy_plane_is_used_when_the_last_other_one_dies) {
+  begin(2);
+  carry({0, 8});
+  ASSERT_EQ(order().planes, PlaneSet{0_plane});
+  for (int i = 1; i <= 4; ++i) lose(0_plane, now_ + i);
+  EXPECT_EQ(counters_.plane_suspensions, 1u);
+  EXPECT_EQ(order().planes, PlaneSet{1_plane});
+  EXPECT_EQ(paths_->plane_of(control(PlaneSet::all(2))), 1_plane);
+  paths_->check();
+}
+
 // Two lossy planes are left when the others go down.
 class LossyPlanesAlone : public LossyPlaneTest {
  protected:
