@@ -36,9 +36,6 @@ class LossyPlanes {
     since = Instant::never();
     return true;
   }
-  void on_delivered(PlaneId plane, PlaneSet usable) {
-    if (since_[plane] < Instant::never() && !delivers_too_little(plane, usable)) since_[plane] = Instant::never();
-  }
   // A plane that was left is worth using beside those in use.
   bool delivers_again(PlaneId plane, PlaneSet usable) const {
     constexpr uint32_t kMargin = 2;

@@ -31,7 +31,6 @@ void PeerPaths::refresh_usable() {
 
 void PeerPaths::on_delivered(EvIndex ev, Instant sent_at) {
   if (health_.on_delivered(ev, sent_at)) ++generation_;
-  lossy_.on_delivered(plane_of(ev), use_.usable());
   chooser_.on_delivered(ev);
 }
 
