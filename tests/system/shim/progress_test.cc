@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "connected_qp.h"
-#include "environment/fd.h"
+#include "fd.h"
 #include "first_device.h"
 #include "harness/limits.h"
 
