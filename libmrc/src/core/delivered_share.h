@@ -16,6 +16,9 @@ class DeliveredShare {
   static constexpr uint32_t kBursts = 256, kProbes = 16;  // that are averaged
 
   uint32_t value() const { return share_; }  // all: kWhole
+  // As much was counted since retest() as is averaged: others may be compared with it.
+  bool tested() const { return seen_ >= kWhole; }
+  void retest() { seen_ = 0; }
 
   // A burst of so many packets was sent. The largest burst lately counts.
   void on_sent(uint32_t packets) {
@@ -26,15 +29,18 @@ class DeliveredShare {
   }
   void on_packet(bool delivered) { add(delivered, weight_); }
   void on_probe(bool answered) { add(answered, kWhole / kProbes); }
-  // A packet that counted as lost has arrived.
-  void on_loss_refuted() { share_ = std::min(kWhole, share_ + weight_); }
+  // A packet that counted as lost has arrived: as if its loss had not been counted. Its delivery is counted by itself.
+  void on_loss_refuted() { share_ = std::min(kWhole, share_ + part(weight_)); }
 
  private:
   void add(bool delivered, uint32_t weight) {
-    share_ = share_ - static_cast<uint32_t>(uint64_t{share_} * weight / kWhole) + (delivered ? weight : 0);
+    share_ = share_ - part(weight) + (delivered ? weight : 0);
+    seen_ = std::min(kWhole, seen_ + weight);
   }
+  uint32_t part(uint32_t weight) const { return static_cast<uint32_t>(uint64_t{share_} * weight / kWhole); }
 
   uint32_t share_ = kWhole;
+  uint32_t seen_ = 0;   // weight of all that was counted
   uint32_t burst_ = 1;  // packets
   uint32_t weight_ = kWhole / kBursts;
 };

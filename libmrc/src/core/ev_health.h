@@ -53,7 +53,7 @@ struct PlaneHealth {
   }
   // True: it carries nothing.
   bool on_lost(Instant sent_at) {
-    if (sent_at < last_delivered_sent && !in_gap(sent_at, sent_at)) share.on_packet(false);
+    if (sent_at <= last_delivered_sent && !in_gap(sent_at, sent_at)) share.on_packet(false);
     if (sent_at <= last_delivered_sent || sent_at <= last_loss_sent) return false;
     last_loss_sent = sent_at;
     return ++streak >= kStreak;

@@ -41,22 +41,26 @@ void EvHealthTable::on_plane_rtt(EvIndex ev, Duration rtt) {
 
 // [MRC-CHOICE-Q19]
 EvHealthTable::Failed EvHealthTable::on_lost(EvIndex ev, Instant sent_at) {
-  EvHealth& h = evs_[ev];
-  ++h.losses;
-  if (config_.oblivious) return {};
-  PlaneHealth& p = planes_[h.plane];
   Failed failed;
-  if (sent_at > h.last_delivered_sent && sent_at > h.last_loss_sent) {
-    const bool again = h.streak == 0 || !p.in_gap(h.last_loss_sent, sent_at);
-    h.last_loss_sent = sent_at;
-    // That what was sent later has arrived tells a dead path from a peer that is further away than was assumed.
-    const bool unproven = h.unproven() && !links_.proven(ev) && p.last_delivered_sent > sent_at;
-    h.streak += again ? 1 : 0;
-    failed.ev = h.streak >= (unproven ? kUnprovenStreak : kEvStreak);
-  }
+  failed.ev = on_ev_lost(ev, sent_at);
+  if (config_.oblivious) return {};
+  PlaneHealth& p = planes_[evs_[ev].plane];
   failed.link = links_.on_lost(ev, sent_at, p.last_delivered_sent > sent_at);
   failed.plane = p.on_lost(sent_at);
   return failed;
+}
+
+bool EvHealthTable::on_ev_lost(EvIndex ev, Instant sent_at) {
+  EvHealth& h = evs_[ev];
+  ++h.losses;
+  if (config_.oblivious || sent_at <= h.last_delivered_sent || sent_at <= h.last_loss_sent) return false;
+  const PlaneHealth& p = planes_[h.plane];
+  const bool again = h.streak == 0 || !p.in_gap(h.last_loss_sent, sent_at);
+  h.last_loss_sent = sent_at;
+  // That what was sent later has arrived tells a dead path from a peer that is further away than was assumed.
+  const bool unproven = h.unproven() && !links_.proven(ev) && p.last_delivered_sent > sent_at;
+  h.streak += again ? 1 : 0;
+  return h.streak >= (unproven ? kUnprovenStreak : kEvStreak);
 }
 
 bool EvHealthTable::retire(EvIndex ev) {

@@ -59,7 +59,7 @@ class EvHealthTable {
     const PlaneHealth& p = planes_[plane];
     return {p.rtt, p.last_delivered_sent <= sent_at ? p.delivered_at : kLongAgo};
   }
-  uint32_t share(PlaneId plane) const { return planes_[plane].share.value(); }  // of its packets that it delivers
+  const DeliveredShare& share(PlaneId plane) const { return planes_[plane].share; }
   Instant last_loss_sent(PlaneId plane) const { return planes_[plane].last_loss_sent; }
   Instant last_loss_sent(EvIndex ev) const { return evs_[ev].last_loss_sent; }
   // Something sent at or after that time was delivered, on any plane [MRC-EVS-17].
@@ -80,10 +80,10 @@ class EvHealthTable {
   void on_sent(EvIndex ev, uint32_t packets, uint32_t bytes) {
     evs_[ev].tx_packets += packets;
     evs_[ev].tx_bytes += bytes;
-    planes_[evs_[ev].plane].share.on_sent(packets);
   }
   // Packets of a connection were sent on it, which the peer acknowledges.
-  void on_data_sent(Instant now, EvIndex ev) {
+  void on_data_sent(Instant now, EvIndex ev, uint32_t packets) {
+    planes_[evs_[ev].plane].share.on_sent(packets);
     evs_[ev].first_data = std::min(evs_[ev].first_data, now);
     links_.on_sent(now, ev);
   }
@@ -110,6 +110,8 @@ class EvHealthTable {
     bool ev = false, link = false, plane = false;
   };
   Failed on_lost(EvIndex ev, Instant sent_at);
+  // The same for the probe of a plane that is out of use. True: there is enough evidence against the EV.
+  bool on_ev_lost(EvIndex ev, Instant sent_at);
   // The same for the probe of a link, while its plane works. True: there is enough evidence against the link.
   bool on_link_probe_lost(EvIndex ev, Instant sent_at) {
     count_loss(ev);
@@ -131,6 +133,7 @@ class EvHealthTable {
     if (good(ev) && !links_.proven(ev)) links_.clear(ev);
   }
   void clear_streak(PlaneId plane) { planes_[plane].streak = 0; }
+  void retest_share(PlaneId plane) { planes_[plane].share.retest(); }
   // The number of EVs in use on those planes; without those of the link of an EV, if one with a link is given.
   uint32_t in_use(PlaneSet usable, std::optional<EvIndex> without_link_of = std::nullopt) const;
   // Those of the planes that have an EV in use.

@@ -22,19 +22,25 @@ namespace mrc::core {
 class LossyPlanes {
  public:
   LossyPlanes(const EndpointConfig& config, const EvHealthTable& health)
-      : config_(config), health_(health), since_(health.plane_count(), Instant::never()) {}
+      : config_(config), health_(health), poor_(health.plane_count()) {}
 
   // A packet on a plane in use is lost. True: for too long the plane has delivered too little. `usable`: planes in use.
   bool on_lost(Instant now, PlaneId plane, PlaneSet usable) {
-    Instant& since = since_[plane];
+    Poor& poor = poor_[plane];
     if (!delivers_too_little(plane, usable)) {
-      since = Instant::never();
+      poor = {};
       return false;
     }
-    since = std::min(since, now);
-    if (now - since < config_.host_delay * EvHealthTable::kDeadPlaneDelays) return false;
-    since = Instant::never();
+    if (now - poor.last > config_.ev_probe_interval) poor.since = now;
+    poor.last = now;
+    if (now - poor.since < config_.host_delay * EvHealthTable::kDeadPlaneDelays) return false;
+    poor = {};
     return true;
+  }
+  // The planes in use have changed.
+  void on_usable(PlaneSet usable) {
+    for (const PlaneId p : poor_.ids())
+      if (!usable.contains(p)) poor_[p] = {};
   }
   // A plane that was left is worth using beside those in use.
   bool delivers_again(PlaneId plane, PlaneSet usable) const {
@@ -43,23 +49,28 @@ class LossyPlanes {
   }
 
  private:
+  // A plane in use that delivers too little, at its losses; what it does in a pause is unknown.
+  struct Poor {
+    Instant since = kLongAgo, last = kLongAgo;
+  };
   // With fewer planes in use the limit is lower, so that a plane above the limit of all needs no look at the EVs.
   bool delivers_too_little(PlaneId plane, PlaneSet usable) const {
     return below(plane, usable | PlaneSet{plane}, 0) && below(plane, carrying(plane, usable), 0);
   }
   PlaneSet carrying(PlaneId plane, PlaneSet usable) const { return health_.carrying(usable) | PlaneSet{plane}; }
-  // It delivers less than (n + margin)/(n + 4) of what the best of these n planes does.
+  // It delivers less than (n + margin)/(n + 4) of what the best of these n planes does, of which enough is known.
   bool below(PlaneId plane, PlaneSet in_use, uint32_t margin) const {
     constexpr uint32_t kCost = 4;
     const auto planes = static_cast<uint32_t>(in_use.count());
     uint64_t best = 0;
-    for (const PlaneId p : health_.planes() & in_use) best = std::max<uint64_t>(best, health_.share(p));
-    return uint64_t{health_.share(plane)} * (planes + kCost) < best * (planes + margin);
+    for (const PlaneId p : health_.planes() & in_use)
+      if (health_.share(p).tested()) best = std::max<uint64_t>(best, health_.share(p).value());
+    return uint64_t{health_.share(plane).value()} * (planes + kCost) < best * (planes + margin);
   }
 
   const EndpointConfig& config_;
   const EvHealthTable& health_;
-  PerPlane<Instant> since_;  // when a plane in use began to deliver too little; never(): it does not
+  PerPlane<Poor> poor_;
 };
 
 }  // namespace mrc::core

@@ -53,18 +53,20 @@ bool PathChooser::has_good_ev(PlaneId plane) const {
 std::optional<EvIndex> PathChooser::pick_control(PlaneSet planes_with_room) {
   const auto plane_count = static_cast<uint8_t>(planes_.size());
   bool healthy = false;
-  for (int relaxed = 0; relaxed < 2; ++relaxed) {
+  enum { kGood, kLossy, kAny };
+  for (int relaxed = kGood; relaxed <= kAny; ++relaxed) {
     // Waits for a good plane that is only full for the moment: the bad ones have room just because they are not
     // used.
-    if (relaxed != 0 && healthy) return std::nullopt;
+    if (healthy) return std::nullopt;
     for (uint8_t k = 0; k < plane_count; ++k) {
       const PlaneId p(static_cast<uint8_t>((control_turn_ + k) % plane_count));
-      if (relaxed == 0 ? !use_.usable(p) : !use_.present(p)) continue;
+      if (relaxed == kAny ? !use_.present(p) : !(relaxed == kGood ? use_.usable() : use_.with_lossy()).contains(p))
+        continue;
       if (!planes_with_room.contains(p)) {
-        healthy = healthy || (relaxed == 0 && has_good_ev(p));
+        healthy = healthy || (relaxed != kAny && has_good_ev(p));
         continue;
       }
-      const std::optional<EvIndex> ev = reverse_ev(p, relaxed != 0);
+      const std::optional<EvIndex> ev = reverse_ev(p, relaxed == kAny);
       if (!ev) continue;
       control_turn_ = static_cast<uint8_t>((p.value() + 1) % plane_count);
       return ev;
@@ -101,7 +103,7 @@ std::optional<EvIndex> PathChooser::reverse_ev(PlaneId plane, bool bad_too) {
   const auto allowed = [&](EvIndex ev) { return bad_too ? health_.state(ev) != EvState::kDenied : health_.good(ev); };
   std::optional<EvIndex>& reverse = planes_[plane].reverse;
   if (!reverse || !allowed(*reverse)) {
-    const std::optional<EvIndex> drawn = draw_ev(plane, allowed);
+    const std::optional<EvIndex> drawn = draw_ev(PlaneSet{plane}, allowed);
     if (!drawn) return std::nullopt;
     reverse = drawn;
   }

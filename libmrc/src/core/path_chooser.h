@@ -29,10 +29,10 @@ class PathChooser {
   uint32_t draw_order(PathOrder* order, const EvChoice* choice = nullptr) const;
   // A number below `count`.
   uint32_t draw(size_t count) const { return rng_->below(static_cast<uint32_t>(count)); }
-  // Any EV of the plane, of those that are allowed: `bool allowed(EvIndex)`.
+  // Any EV of those planes, of those that are allowed: `bool allowed(EvIndex)`.
   template <typename Allowed>
-  std::optional<EvIndex> draw_ev(PlaneId plane, const Allowed& allowed) const {
-    const auto fits = [&](EvIndex ev) { return health_.plane_of(ev) == plane && allowed(ev); };
+  std::optional<EvIndex> draw_ev(PlaneSet planes, const Allowed& allowed) const {
+    const auto fits = [&](EvIndex ev) { return planes.contains(health_.plane_of(ev)) && allowed(ev); };
     uint32_t left = 0;
     for (const EvIndex ev : health_.evs()) left += fits(ev);
     if (left == 0) return std::nullopt;
@@ -42,16 +42,18 @@ class PathChooser {
     return std::nullopt;
   }
   std::optional<EvIndex> draw_good(PlaneId plane) const {
-    return draw_ev(plane, [&](EvIndex ev) { return health_.good(ev); });
+    return draw_ev(PlaneSet{plane}, [&](EvIndex ev) { return health_.good(ev); });
   }
   // Any EV of the plane but DENIED ones, a good one if there is one.
   std::optional<EvIndex> draw_any(PlaneId plane) const {
     const std::optional<EvIndex> good = draw_good(plane);
-    return good ? good : draw_ev(plane, [&](EvIndex ev) { return health_.state(ev) != EvState::kDenied; });
+    if (good) return good;
+    return draw_ev(PlaneSet{plane}, [&](EvIndex ev) { return health_.state(ev) != EvState::kDenied; });
   }
 
   // An EV for a control packet: planes in turn, except known-bad ones [MRC-EVS-9]. None when the good ones
-  // have no room; bad ones are taken only when there is no good one at all, and DENIED ones never.
+  // have no room; lossy planes are taken only when no other has a good one, bad ones only when there is no good one at
+  // all, and DENIED ones never.
   std::optional<EvIndex> pick_control(PlaneSet planes_with_room);
   // The same for a burst of datagrams: of the plane that has carried the fewest bytes of them, and in turn where they
   // are equal. Turns alone would keep step with a sender whose bursts alternate in length [MRC-UD-3].

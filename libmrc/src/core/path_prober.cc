@@ -162,7 +162,8 @@ void PathProber::on_response(Instant now, const wire::Flow& flow, const wire::Pa
   from->paths.on_probe_answer(now, o.op.ev, o.sent_at, o.overdue);
   from->rearm(&engine_.timers);
   // It passes small packets. It may have been retired because it does not pass full ones.
-  if (was_bad && from->paths.usable(o.op.ev)) suspect_path_mtu(now, from, o.plane, from->mtu.largest);
+  if (was_bad && o.op.size_probe == 0 && from->paths.usable(o.op.ev))
+    suspect_path_mtu(now, from, o.plane, from->mtu.largest);
 }
 
 // Unpredictable. Callers of the controller API use the lower half. An id that is in use is refused by
@@ -203,7 +204,8 @@ void PathProber::on_timer(Instant now) {
       to->rearm(&engine_.timers);
       o.overdue = true;
       o.deadline = o.sent_at + engine_.config.ev_probe_interval * ProbeSchedule::kMaxTimeoutIntervals;
-      continue;  // with its new deadline
+      if (o.op.size_probe != 0) suspect_path_mtu(now, to, o.plane, o.op.size_probe);  // it may add to ops_
+      continue;                                                                       // with its new deadline
     }
     const Outstanding done = o;
     o = ops_.back();
@@ -245,6 +247,9 @@ void PathProber::probe_paths(Instant now, Peer* p) {
     op.id = new_id();
     op.dscp = engine_.config.dscp.no_trim;
     op.internal = true;
+    // What the plane delivers is asked for the packets that it is to carry: the size may be what they are lost for.
+    const bool padded = p->paths.plane_lossy(p->paths.plane_of(*ev)) && !p->description.nic;  // [MRC-CHOICE-Q32]
+    if (padded) op.size_probe = p->mtu.largest;
     if (!start(now, op, p->paths.probe_timeout(*ev))) p->paths.on_probe_unsent(now, *ev);
   }
   search_path_mtu(now, p);

@@ -32,7 +32,7 @@ struct EndpointRequest {
   bool internal = false;  // the engine's own; otherwise the answer is reported to the Sink
   bool port_status = false;
   PlaneSet planes_up;       // of a port status update
-  uint32_t size_probe = 0;  // of the search for the path MTU: padded as the largest packet of this path MTU
+  uint32_t size_probe = 0;  // padded as the largest packet of this path MTU; 0: it is not
   bool of_search = false;   // it belongs to that search, padded or not
 };
 

@@ -24,6 +24,7 @@ PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const E
 
 void PeerPaths::refresh_usable() {
   use_.refresh(claims_.claimed(), claims_.down());
+  lossy_.on_usable(use_.usable());
   ++generation_;
 }
 
@@ -56,7 +57,6 @@ void PeerPaths::on_timeout(Instant now, EvIndex ev) {
 
 void PeerPaths::on_loss_refuted(Instant now, EvIndex ev, Instant sent_at) {
   health_.on_loss_refuted(ev);
-  on_delivered(ev, sent_at);
   const PlaneId plane = plane_of(ev);
   return_if_delivering(now, plane, TraceTrigger::kLossRefuted);
   Instant blamed = health_.last_loss_sent(ev);
@@ -84,13 +84,14 @@ void PeerPaths::suspend_plane(Instant now, PlaneId plane, TraceTrigger why) {
 void PeerPaths::resume_plane(Instant now, PlaneId plane, TraceTrigger why) {
   if (!use_.suspended().contains(plane)) return;
   use_.resume(plane);
+  health_.retest_share(plane);
   refresh_usable();
   trace_plane(now, plane, true, why);
 }
 
 // [MRC-EVS-20]
 void PeerPaths::leave_if_lossy(Instant now, PlaneId plane) {
-  if (config_.oblivious || use_.lossy().contains(plane) || !use_.usable(plane)) return;
+  if (config_.oblivious || plane_lossy(plane) || !plane_usable(plane)) return;
   if (!lossy_.on_lost(now, plane, use_.usable())) return;
   use_.set_lossy(plane, true);
   probes_.on_lossy(now, plane);
@@ -100,7 +101,7 @@ void PeerPaths::leave_if_lossy(Instant now, PlaneId plane) {
 }
 
 void PeerPaths::return_if_delivering(Instant now, PlaneId plane, TraceTrigger why) {
-  if (!use_.lossy().contains(plane) || !lossy_.delivers_again(plane, use_.usable())) return;
+  if (!plane_lossy(plane) || !lossy_.delivers_again(plane, use_.usable())) return;
   use_.set_lossy(plane, false);
   probes_.on_not_lossy(plane);
   refresh_usable();
@@ -203,6 +204,7 @@ std::optional<EvIndex> PeerPaths::take_due_probe(Instant now) {
     return first;
   }
   if (const std::optional<EvIndex> lossy = probes_.take_lossy(now)) return lossy;
+  if (const std::optional<EvIndex> witness = probes_.take_witness(now)) return witness;
   return probes_.take_check(now);
 }
 
@@ -226,7 +228,7 @@ void PeerPaths::forget_probes() {
 void PeerPaths::on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool overdue) {
   const PlaneId plane = plane_of(ev);
   const Duration took = now - sent_at;
-  if (use_.lossy().contains(plane) && health_.state(ev) == EvState::kGood && !overdue) health_.count_probe(plane, true);
+  if (plane_lossy(plane) && health_.state(ev) == EvState::kGood && !overdue) health_.count_probe(plane, true);
   probes_.on_answer(ev, took, overdue);
   on_delivered(ev, sent_at);
   health_.note_delivery(now, plane);
@@ -247,11 +249,12 @@ void PeerPaths::on_probe_lost(Instant now, EvIndex ev, Instant sent_at) {
   probes_.on_lost(now, ev);
   if (health_.state(ev) == EvState::kAssumedBad) return;
   const PlaneId plane = plane_of(ev);
-  const bool lossy = use_.lossy().contains(plane);
   const bool peer_ran = peer_ran_since(sent_at - config_.ev_probe_interval / 2);  // [MRC-EVS-17]
   if (claims_.down().contains(plane)) return;                                     // as the peer has reported
-  if (lossy && peer_ran) health_.count_probe(plane, false);
-  if (lossy && !use_.usable(plane)) return;  // it is out of use already
+  if (plane_lossy(plane)) {
+    if (peer_ran) health_.count_probe(plane, false);
+    if (!plane_usable(plane)) return judge_out_of_use(now, ev, sent_at, peer_ran);
+  }
   if (probes_.tests_link(ev)) return on_link_probe_lost(now, ev, sent_at);
   // Of a peer that answered something at about that time, or later, over a plane that is not merely slow.
   if (!peer_ran || !passed_over(now, ev, sent_at)) return;
@@ -260,6 +263,13 @@ void PeerPaths::on_probe_lost(Instant now, EvIndex ev, Instant sent_at) {
   const bool again = probes_.on_silent_check(ev, sent_at);
   on_lost(now, ev, sent_at);
   if (again && !config_.oblivious) suspend_plane(now, plane, TraceTrigger::kSilence);
+}
+
+// A probe of a plane that is lossy, and therefore out of use already. Its dead EVs are retired all the same: the
+// plane's share is that of the others. [MRC-EVS-20]
+void PeerPaths::judge_out_of_use(Instant now, EvIndex ev, Instant sent_at, bool peer_ran) {
+  if (!peer_ran || !passed_over(now, ev, sent_at)) return;
+  if (health_.on_ev_lost(ev, sent_at)) assume_bad(now, ev, TraceTrigger::kSilence);
 }
 
 // A link of a plane that works is suspected. Of a plane that does not, while others do, it is as any loss: four of them

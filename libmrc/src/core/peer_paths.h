@@ -55,6 +55,7 @@ class PeerPaths {
   bool usable(EvIndex ev) const { return health_.state(ev) == EvState::kGood && plane_usable(plane_of(ev)); }
   // Both ends have it, neither end's port is down or reported down, and it is neither suspended nor lossy.
   bool plane_usable(PlaneId plane) const { return use_.usable(plane); }
+  bool plane_lossy(PlaneId plane) const { return use_.lossy().contains(plane); }
   PlaneId plane_of(EvIndex ev) const { return health_.plane_of(ev); }
   size_t plane_count() const { return health_.plane_count(); }
   Duration plane_rtt(PlaneId plane) const { return health_.plane_rtt(plane); }
@@ -75,7 +76,7 @@ class PeerPaths {
     chooser_.on_datagrams_sent(ev, bytes);
   }
   // Packets of a connection were sent on it, which the peer acknowledges.
-  void on_data_sent(Instant now, EvIndex ev) { health_.on_data_sent(now, ev); }
+  void on_data_sent(Instant now, EvIndex ev, uint32_t packets) { health_.on_data_sent(now, ev, packets); }
   void on_delivered(EvIndex ev, Instant sent_at);
   // Something was delivered on that plane, whenever it was sent.
   void note_delivery(Instant now, PlaneId plane) { health_.note_delivery(now, plane); }
@@ -105,7 +106,7 @@ class PeerPaths {
   // Something sent at or after that time was delivered, on any plane. A peer of which all is silent is busy, gone or
   // out of reach: that is no evidence against one path [MRC-EVS-17].
   bool peer_ran_since(Instant sent_at) const { return health_.peer_ran_since(sent_at); }
-  // A packet that counted as lost on this EV has arrived: its loss is no evidence.
+  // A packet that counted as lost on this EV has arrived, as on_delivered() was told: its loss is no evidence.
   void on_loss_refuted(Instant now, EvIndex ev, Instant sent_at);
   void on_ecn(EvIndex ev) { health_.on_ecn(ev); }
   void on_always_skip(Instant now, EvIndex ev) {
@@ -172,6 +173,7 @@ class PeerPaths {
   uint32_t floor() const;
   void suspect_link(Instant now, EvIndex ev, TraceTrigger why);
   void on_link_probe_lost(Instant now, EvIndex ev, Instant sent_at);
+  void judge_out_of_use(Instant now, EvIndex ev, Instant sent_at, bool peer_ran);
   bool assume_bad(Instant now, EvIndex ev, TraceTrigger why);
   void recover(Instant now, EvIndex ev, TraceTrigger why);
   void report_state(Instant now, EvIndex ev, TraceTrigger why);

@@ -1,5 +1,7 @@
 #include "core/probe_schedule.h"
 
+#include <utility>
+
 #include "invariant.h"
 
 namespace mrc::core {
@@ -64,17 +66,32 @@ std::optional<EvIndex> ProbeSchedule::take_lossy(Instant now) {
   for (const PlaneId plane : use_.lossy()) {
     if (lossy_[plane] > now) continue;
     on_lossy(now, plane);
-    const auto waits = [&](EvIndex i) { return !outstanding(i) && health_.good(i); };
-    const std::optional<EvIndex> ev = chooser_.draw_ev(plane, waits);
-    if (ev && use_.with_lossy().contains(plane)) return take(*ev);
+    const std::optional<EvIndex> ev = draw_unprobed(PlaneSet{plane});
+    if (!ev || !use_.with_lossy().contains(plane)) continue;
+    needs_witness_ = true;
+    return take(*ev);
   }
   return std::nullopt;
 }
 
+// The silence of a probe counts only where the peer answers something else. Without traffic that is left to chance, and
+// then the fewer probes a plane delivers, the fewer silent ones would count. [MRC-EVS-17] [MRC-EVS-20]
+std::optional<EvIndex> ProbeSchedule::take_witness(Instant now) {
+  if (!std::exchange(needs_witness_, false) || health_.peer_ran_since(now - config_.ev_probe_interval / 2))
+    return std::nullopt;
+  const std::optional<EvIndex> ev = draw_unprobed(use_.usable());
+  return ev ? take(*ev) : std::nullopt;
+}
+
+std::optional<EvIndex> ProbeSchedule::draw_unprobed(PlaneSet planes) const {
+  return chooser_.draw_ev(planes, [&](EvIndex i) { return !outstanding(i) && health_.good(i); });
+}
+
 std::optional<EvIndex> ProbeSchedule::take_any(PlaneId plane) {
-  std::optional<EvIndex> ev = chooser_.draw_ev(plane, [&](EvIndex i) { return !outstanding(i) && health_.good(i); });
+  std::optional<EvIndex> ev = draw_unprobed(PlaneSet{plane});
   if (!ev) {
-    ev = chooser_.draw_ev(plane, [&](EvIndex i) { return !outstanding(i) && health_.state(i) != EvState::kDenied; });
+    ev = chooser_.draw_ev(PlaneSet{plane},
+                          [&](EvIndex i) { return !outstanding(i) && health_.state(i) != EvState::kDenied; });
   }
   return ev ? take(*ev) : std::nullopt;
 }
@@ -139,7 +156,7 @@ void ProbeSchedule::on_unsent(Instant now, EvIndex ev) {
   if (evs_[ev].retired()) schedule(now, ev, timeout(ev));
 }
 
-// Retired EVs and no others are probed again and again; the EVs recorded for a plane are its own.
+// Retired EVs, lossy planes and no others are probed again and again; the EVs recorded for a plane are its own.
 void ProbeSchedule::check() const {
   if constexpr (!kCheckInvariants) return;
   MRC_INVARIANT(answer_time_ >= Duration());
@@ -148,6 +165,7 @@ void ProbeSchedule::check() const {
     MRC_INVARIANT(evs_[i].retired() == (health_.state(i) == EvState::kAssumedBad));
   }
   first_.check();
+  for (const PlaneId i : lossy_.ids()) MRC_INVARIANT((lossy_[i] < Instant::never()) == use_.lossy().contains(i));
   for (const PlaneId i : checks_.ids()) MRC_INVARIANT(!checks_[i].ev || health_.plane_of(*checks_[i].ev) == i);
 }
 

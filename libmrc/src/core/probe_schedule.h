@@ -44,6 +44,7 @@ class ProbeSchedule {
   std::optional<EvIndex> take_first(Instant now);
   std::optional<EvIndex> take_check(Instant now);
   std::optional<EvIndex> take_lossy(Instant now);
+  std::optional<EvIndex> take_witness(Instant now);
   std::optional<EvIndex> take_any(PlaneId plane);  // on that plane, a good one if possible
 
   // --- retired EVs ---
@@ -137,6 +138,7 @@ class ProbeSchedule {
     return ev;
   }
   void schedule(Instant now, EvIndex ev, Duration wait);
+  std::optional<EvIndex> draw_unprobed(PlaneSet planes) const;  // a good one, of which no probe is outstanding
   const Check& check_of(EvIndex ev) const { return checks_[health_.plane_of(ev)]; }
 
   const EndpointConfig& config_;
@@ -149,8 +151,9 @@ class ProbeSchedule {
   PerPlane<Check> checks_;
   PerPlane<Instant> lossy_;  // when the plane is probed again; never(): it is not lossy
   FirstProbes first_;
-  Duration answer_time_;   // round trips of probes: the longest, decaying
-  bool checking_ = false;  // packets arrived since the last check
+  Duration answer_time_;        // round trips of probes: the longest, decaying
+  bool checking_ = false;       // packets arrived since the last check
+  bool needs_witness_ = false;  // a lossy plane is probed
 };
 
 }  // namespace mrc::core

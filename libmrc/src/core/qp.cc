@@ -60,7 +60,7 @@ Requester::Build Qp::build_data(Instant now, PlaneSet planes_with_room, TxBurst*
     data_packets = std::min(data_packets, out->segments);
   }
   peer->paths.on_sent(out->ev_index, data_packets, out->bytes);
-  peer->paths.on_data_sent(now, out->ev_index);
+  peer->paths.on_data_sent(now, out->ev_index, data_packets);
   return result;
 }
 

@@ -111,7 +111,16 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
   if (r.sends > 1 && now - r.sent_at < rtt_.min()) return;
   on_delivered(now, {r.sent_at, seq}, r.ev, true);
   rotation_.on_delivered(r.ev, seq, sent_.nxt());
-  if (r.sends == 1) qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
+  if (r.sends != 1) return;
+  qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
+  const bool blamed = r.lost_by == TraceTrigger::kOvertaken || r.lost_by == TraceTrigger::kTimedOut;
+  if (arrival == SentPackets::Arrival::kLost && blamed) refute_loss(now, r.ev, r.sent_at);
+}
+
+// The path was blamed for a packet that has arrived. [MRC-EVS-17]
+void Requester::refute_loss(Instant now, EvIndex ev, Instant sent_at) {
+  qp_.peer->paths.on_loss_refuted(now, ev, sent_at);
+  qp_.peer->rearm(&qp_.engine.timers);
 }
 
 // What was sent so on that path has arrived. `asked_before`: LossDetector.

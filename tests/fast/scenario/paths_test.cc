@@ -6,12 +6,12 @@
 namespace mrc::scenario {
 namespace {
 
-// Sixteen kilobytes every 200 us.
-void traffic(Pair* p, Duration time) {
+// So many bytes every 200 us.
+void traffic(Pair* p, Duration time, uint32_t bytes = 16384) {
   const Instant end = p->fabric.now() + time;
   uint64_t i = 0;
   while (p->fabric.now() < end) {
-    p->write(i, (i % 60) * 16384, 16384, true);
+    p->write(i, (i % (983040 / bytes)) * bytes, bytes, true);
     ++i;
     p->pass(Duration::microseconds(200));
   }
@@ -102,6 +102,43 @@ TEST(Paths, the_last_plane_carries_everything) {
   EXPECT_GT(p.sends().size() - written, 450u);  // of five hundred
   EXPECT_EQ(p.counters(0).plane_suspensions, 7u);
   EXPECT_EQ(p.counters(0).qp_errors, 0u);
+}
+
+// [MRC-EVS-20]
+TEST(Paths, a_plane_that_loses_half_is_left_until_it_delivers) {
+  FabricConfig config = single_packets();
+  config.planes = 8;
+  Pair p(config);
+  constexpr uint32_t kMuch = 131072;
+  p.fabric.net().link(1).loss = 0.5;
+  traffic(&p, Duration::milliseconds(300), kMuch);
+  EXPECT_EQ(p.counters(0).plane_lossy, 1u);
+  EXPECT_EQ(p.counters(0).plane_suspensions, 0u);
+  const uint64_t before = sent_on(&p, 1), other_before = sent_on(&p, 2);
+  traffic(&p, Duration::milliseconds(300), kMuch);
+  EXPECT_LT((sent_on(&p, 1) - before) * 20, sent_on(&p, 2) - other_before);  // probes only
+  p.fabric.net().link(1).loss = 0;
+  traffic(&p, Duration::milliseconds(2000));
+  const uint64_t back = sent_on(&p, 1), other_back = sent_on(&p, 2);
+  traffic(&p, Duration::milliseconds(100));
+  EXPECT_GT((sent_on(&p, 1) - back) * 2, sent_on(&p, 2) - other_back);
+}
+
+// Probes that are smaller would all be answered. [MRC-EVS-20]
+TEST(Paths, a_plane_that_loses_full_packets_stays_left) {
+  Pair p(single_packets());
+  traffic(&p, Duration::milliseconds(5));
+  int seen = 0;
+  p.fabric.net().set_filter([&](int node, int plane, const wire::Flow&, const std::vector<uint8_t>& bytes) {
+    return node == 0 && plane == 1 && bytes.size() > 2000 && ++seen % 10 < 7;
+  });
+  traffic(&p, Duration::milliseconds(300), 131072);
+  traffic(&p, Duration::milliseconds(3000));
+  EXPECT_EQ(p.counters(0).plane_lossy, 1u);
+  p.fabric.net().set_filter(nullptr);
+  const uint64_t before = sent_on(&p, 1), other_before = sent_on(&p, 2);
+  traffic(&p, Duration::milliseconds(2000));
+  EXPECT_GT((sent_on(&p, 1) - before) * 2, sent_on(&p, 2) - other_before);
 }
 
 TEST(Paths, all_planes_dead_for_a_while) {

@@ -45,12 +45,30 @@ TEST(delivered_share, the_largest_burst_lately_counts) {
 
 TEST(delivered_share, a_refuted_loss_is_taken_back) {
   DeliveredShare share;
-  share.on_packet(false);
-  EXPECT_EQ(share.value(), kWhole - kWhole / DeliveredShare::kBursts);
-  share.on_loss_refuted();
+  for (int i = 0; i < 300; ++i) share.on_packet(i % 2 == 0);
+  const uint32_t before = share.value();
+  for (int i = 0; i < 20; ++i) share.on_packet(false);
+  EXPECT_LT(share.value(), before / 100 * 93);
+  for (int i = 0; i < 20; ++i) share.on_loss_refuted();
+  EXPECT_NEAR(share.value(), before, before * 0.001);
+  for (int i = 0; i < 2000; ++i) share.on_loss_refuted();
   EXPECT_EQ(share.value(), kWhole);
-  share.on_loss_refuted();
-  EXPECT_EQ(share.value(), kWhole);
+}
+
+TEST(delivered_share, is_tested_when_as_much_was_counted_as_it_averages) {
+  DeliveredShare packets, probes;
+  for (uint32_t i = 0; i < DeliveredShare::kBursts - 1; ++i) packets.on_packet(i % 2 == 0);
+  for (uint32_t i = 0; i < DeliveredShare::kProbes - 1; ++i) probes.on_probe(false);
+  for (DeliveredShare* share : {&packets, &probes}) EXPECT_FALSE(share->tested());
+  packets.on_packet(true);
+  probes.on_probe(false);
+  for (DeliveredShare* share : {&packets, &probes}) {
+    const uint32_t value = share->value();
+    EXPECT_TRUE(share->tested());
+    share->retest();
+    EXPECT_FALSE(share->tested());
+    EXPECT_EQ(share->value(), value);
+  }
 }
 
 TEST(delivered_share, a_probe_has_a_sixteenth_of_the_weight) {

@@ -81,6 +81,7 @@ TEST_F(EvChoiceTest, good_ones_of_a_lossy_plane_come_before_bad_ones) {
   const auto us = [](int64_t n) { return Instant::from_ns(n * 1000); };
   paths_.on_delivered(1_ev, us(1));
   for (int64_t now = 1000; now < 3000; ++now) {
+    paths_.on_delivered(0_ev, us(now));
     if (now % 10 == 0) {
       paths_.on_delivered(1_ev, us(now));
     } else if (now >= 1020) {

@@ -34,7 +34,7 @@ class EvHealthTableTest : public testing::Test {
 
   EvHealthTable::Failed lose(EvIndex ev, int64_t sent) { return table_->on_lost(ev, health_time(sent)); }
   bool deliver(EvIndex ev, int64_t sent) { return table_->on_delivered(ev, health_time(sent)); }
-  void send(EvIndex ev, int64_t sent) { table_->on_data_sent(health_time(sent), ev); }
+  void send(EvIndex ev, int64_t sent) { table_->on_data_sent(health_time(sent), ev, 1); }
   size_t active_on(PlaneId plane) {
     size_t n = 0;
     for (const EvIndex ev : table_->evs()) n += table_->active(ev) && table_->plane_of(ev) == plane;

@@ -544,6 +544,27 @@ TEST_F(LossRecoveryTest, a_timeout_retires_its_path_and_the_retransmission_takes
   EXPECT_TRUE(requests()[2]->p.bth.rtx);
 }
 
+// [MRC-EVS-17] There was no time to send it again.
+TEST_F(LossRecoveryTest, a_packet_that_arrives_after_its_timeout_brings_its_path_back) {
+  attr_.timeout = 10;
+  config_.probe_floor = Duration::seconds(1);
+  start();
+  for (const uint64_t id : {1, 2}) {
+    post(id, 8);
+    drain();
+  }
+  const EvIndex used = requests()[0]->ev;
+  now_ = now_ + Duration::microseconds(900);
+  arrive(sack(-1, 1, 0b10));
+  now_ = now_ + Duration::microseconds(2700);
+  endpoint_->handle_timeout(now_);
+  ASSERT_EQ(ev(used).state, EvState::kAssumedBad);
+  arrive(sack(1, 0));
+  EXPECT_EQ(ev(used).state, EvState::kGood);
+  drain();
+  EXPECT_EQ(requests().size(), 2u);
+}
+
 // [MRC-EVS-17] Nothing was answered at all: the next path is tried, and none is retired.
 TEST_F(LossRecoveryTest, a_timeout_of_a_silent_peer_retires_no_path) {
   attr_.timeout = 10;

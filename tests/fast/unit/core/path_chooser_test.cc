@@ -62,6 +62,23 @@ class PathChooserTest : public testing::Test, protected PathParts {
   }
 };
 
+// [MRC-EVS-9] [MRC-EVS-20]
+TEST_F(PathChooserTest, pick_control__takes_a_lossy_plane_before_bad_evs) {
+  for (const EvIndex ev : health_->evs())
+    if (health_->plane_of(ev) == 0_plane) health_->retire(ev);
+  suspend(2_plane);
+  use_.set_lossy(1_plane, true);
+  use_.refresh({}, {});
+  ASSERT_EQ(use_.usable(), 1_planes);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(picked_plane(7_planes), 1);
+  EXPECT_EQ(picked_plane(0b101_planes), -1);  // it is only full for the moment
+  for (const EvIndex ev : health_->evs())
+    if (health_->plane_of(ev) == 1_plane) health_->retire(ev);
+  std::set<int> picked;
+  for (int i = 0; i < 6; ++i) picked.insert(picked_plane(7_planes));
+  EXPECT_EQ(picked, (std::set<int>{0, 1, 2}));
+}
+
 // [MRC-EVS-2]
 TEST_F(PathChooserTest, draw_order__is_drawn_for_each_qp) {
   std::set<std::vector<EvIndex>> seen;

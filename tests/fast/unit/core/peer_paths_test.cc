@@ -347,7 +347,7 @@ TEST_F(PeerPathsTest, oblivious_spraying_retires_nothing) {
   EXPECT_EQ(state(1_ev), EvState::kGood);
   EXPECT_EQ(state(2_ev), EvState::kGood);
   EXPECT_EQ(paths_->status()[0].losses, 20u);
-  paths_->on_data_sent(us(300), 4_ev);
+  paths_->on_data_sent(us(300), 4_ev, 1);
   paths_->on_delivered(2_ev, us(310));
   EXPECT_FALSE(paths_->take_wait(4_ev));
   EXPECT_TRUE(paths_->plane_usable(0_plane));
@@ -581,11 +581,13 @@ class LossyPlaneTest : public PeerPathsTest {
       for (const PlaneId plane : PlaneSet::all(paths_->plane_count())) deliver(plane, sent);
     now_ += 101;
   }
-  // Packets of all planes, every microsecond. Of ten of a plane the first so many are lost, as is known ten later.
+  // Packets of all planes in use, every microsecond. Of ten of a plane the first so many are lost, as is known ten
+  // later.
   void carry(PerPlane<int> lost_of_ten) {
     lost_of_ten.resize(paths_->plane_count());
     for (int i = 0; i < kPackets; ++i, ++now_) {
       for (const PlaneId plane : lost_of_ten.ids()) {
+        if (!paths_->plane_usable(plane)) continue;
         if (i % 10 >= lost_of_ten[plane]) {
           deliver(plane, now_);
         } else if (i >= 10) {
@@ -596,24 +598,33 @@ class LossyPlaneTest : public PeerPathsTest {
   }
   void deliver(PlaneId plane, int64_t sent) { paths_->on_delivered(ev_at(plane.value()), us(sent)); }
   void lose(PlaneId plane, int64_t sent) { paths_->on_lost(us(now_), ev_at(plane.value()), us(sent)); }
-  // The planes that are probed in that many half intervals. Of the probes every `every`th is unanswered.
+  // The planes that are probed in that many half intervals, in which other packets are delivered by plane 0. Of the
+  // probes every `every`th is unanswered.
   PlaneSet probe(int halves, int every) {
+    return probe_by(halves, [&](EvIndex) { return ++probes_ % every != 0; });
+  }
+  // `bool answered(EvIndex)`
+  template <typename Answered>
+  PlaneSet probe_by(int halves, const Answered& answered) {
     PlaneSet probed;
     for (int i = 0; i < halves; ++i) {
       now_ += interval().ns() / 2000;
+      if (traffic_) deliver(0_plane, now_);
       while (const std::optional<EvIndex> ev = paths_->take_due_probe(us(now_))) {
         probed.insert(paths_->plane_of(*ev));
-        if (++probes_ % every == 0)
-          paths_->on_probe_lost(us(now_ + 1), *ev, us(now_));
-        else
+        if (answered(*ev))
           paths_->on_probe_answer(us(now_ + 1), *ev, us(now_));
+        else
+          paths_->on_probe_lost(us(now_ + 1), *ev, us(now_));
       }
+      paths_->check();
     }
     return probed;
   }
 
   int64_t now_ = 1000;
   int probes_ = 0;
+  bool traffic_ = true;
 };
 
 // [MRC-EVS-20]
@@ -630,11 +641,22 @@ TEST_F(LossyPlaneTest, one_of_eight_that_delivers_half_is_left) {
 
 // [MRC-EVS-20]
 TEST_F(LossyPlaneTest, a_plane_with_fewer_losses_or_few_others_is_kept) {
+  // On both sides of 8/12, 3/7 and 2/6.
+  const struct { int planes, kept, left; } kLimits[] = {{8, 3, 4}, {3, 5, 6}, {2, 6, 7}};
+  for (const auto& limit : kLimits) {
+    for (const int lost : {limit.kept, limit.left}) {
+      begin(limit.planes);
+      carry({0, lost});
+      EXPECT_EQ(paths_->plane_usable(1_plane), lost == limit.kept) << limit.planes << " planes, lost " << lost;
+    }
+  }
+}
+
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, oblivious_spraying_leaves_none) {
   begin(8);
-  carry({0, 3});  // seven tenths: above two thirds
-  EXPECT_TRUE(paths_->plane_usable(1_plane));
-  begin(3);
-  carry({0, 5});  // of three planes a half
+  config_.oblivious = true;
+  carry({0, 9});
   EXPECT_TRUE(paths_->plane_usable(1_plane));
 }
 
@@ -663,11 +685,55 @@ TEST_F(LossyPlaneTest, losses_in_the_largest_gap_do_not_count) {
   EXPECT_TRUE(paths_->plane_usable(1_plane));
 }
 
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, losses_in_a_smaller_gap_count) {
+  begin(8);
+  for (const PlaneId plane : PlaneSet::all(8))
+    for (int i = 0; i < 300; ++i) deliver(plane, now_ + i / 4);
+  now_ += 75;
+  deliver(1_plane, now_ + 60);  // the largest one took 100 us
+  for (int i = 0; i < 300; ++i) lose(1_plane, now_ + i / 10);
+  EXPECT_FALSE(paths_->plane_usable(1_plane));
+}
+
+// What follows a burst may take long. [MRC-EVS-20]
+TEST_F(LossyPlaneTest, losses_of_a_burst_count_by_what_was_delivered_of_it) {
+  begin(8);
+  for (int i = 0; i < 500; ++i) {
+    for (const PlaneId plane : PlaneSet::all(8)) deliver(plane, now_ + i);
+    lose(1_plane, now_ + i);
+  }
+  EXPECT_FALSE(paths_->plane_usable(1_plane));
+}
+
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, a_plane_that_joins_is_no_measure_for_the_others) {
+  begin(8);
+  paths_->set_local_planes(0b01111111_planes);
+  carry({5, 5, 5, 5, 5, 5, 5});
+  ASSERT_EQ(order().planes, 0b01111111_planes);
+  paths_->set_local_planes(PlaneSet::all(8));
+  for (int i = 0; i < 10; ++i, ++now_)
+    for (const PlaneId plane : PlaneSet::all(7)) lose(plane, now_ - 10);
+  EXPECT_EQ(order().planes, PlaneSet::all(8));
+}
+
+// Nothing acknowledges datagrams. [MRC-EVS-20]
+TEST_F(LossyPlaneTest, bursts_of_datagrams_weigh_nothing) {
+  begin(8);
+  for (int i = 0; i < 500; ++i) {
+    paths_->on_datagrams_sent(1_ev, 60, 60 * 1024);
+    for (const PlaneId plane : PlaneSet::all(8)) deliver(plane, now_ + i);
+    lose(1_plane, now_ + i - 1);
+  }
+  EXPECT_FALSE(paths_->plane_usable(1_plane));
+}
+
 // A host passes a burst to its network in one piece, and loses it so. [MRC-EVS-20]
 TEST_F(LossyPlaneTest, two_lost_bursts_of_sixty_packets_leave_no_plane) {
   constexpr uint32_t kBurst = 60;
   begin(8);
-  for (int burst = 0; burst < 4; ++burst) paths_->on_sent(1_ev, kBurst, kBurst * 1024);
+  for (int burst = 0; burst < 4; ++burst) paths_->on_data_sent(us(now_), 1_ev, kBurst);
   for (uint32_t i = 0; i < kBurst; ++i) deliver(1_plane, now_);
   for (uint32_t i = 0; i < kBurst; ++i) deliver(1_plane, now_ + 3);
   for (const int64_t sent : {now_ + 1, now_ + 2})
@@ -687,16 +753,160 @@ TEST_F(LossyPlaneTest, a_host_leaves_a_plane_that_delivers_too_little_for_32_del
   EXPECT_FALSE(paths_->plane_usable(1_plane));
 }
 
+// The pause shows neither. [MRC-EVS-20]
+TEST_F(LossyPlaneTest, a_pause_of_an_interval_begins_the_32_delays_anew) {
+  for (const bool longer : {false, true}) {
+    begin(8, Duration::microseconds(200));
+    for (int i = 0; i < 3; ++i) carry({0, 5});  // 6 ms
+    now_ += interval().ns() / 1000 + (longer ? 100 : -100);
+    carry({0, 5});
+    EXPECT_EQ(paths_->plane_usable(1_plane), longer);
+    for (int i = 0; i < 3; ++i) carry({0, 5});
+    EXPECT_FALSE(paths_->plane_usable(1_plane));
+  }
+}
+
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, a_plane_that_was_down_begins_the_32_delays_anew) {
+  begin(8, Duration::microseconds(200));
+  for (int i = 0; i < 3; ++i) carry({0, 5});  // 6 ms
+  paths_->set_local_planes(PlaneSet::all(8) - PlaneSet{1_plane});
+  paths_->set_local_planes(PlaneSet::all(8));
+  for (int i = 0; i < 3; ++i) carry({0, 5});
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+  carry({0, 5});
+  EXPECT_FALSE(paths_->plane_usable(1_plane));
+}
+
 // [MRC-EVS-20]
 TEST_F(LossyPlaneTest, a_plane_that_was_left_is_probed_and_used_again_when_it_delivers) {
   begin(8);
+  EXPECT_EQ(paths_->next_probe_time(), Instant::never());
   carry({0, 5});
+  EXPECT_LE(paths_->next_probe_time(), us(now_) + interval() / 2);
+  EXPECT_GT(paths_->next_probe_time(), us(now_ - kPackets) + interval() / 2);
   EXPECT_EQ(probe(200, 2), PlaneSet{1_plane});
   EXPECT_FALSE(paths_->plane_usable(1_plane));
   EXPECT_EQ(probe(200, 1000), PlaneSet{1_plane});
   EXPECT_TRUE(paths_->plane_usable(1_plane));
+  EXPECT_EQ(paths_->next_probe_time(), Instant::never());
   EXPECT_EQ(probe(200, 1000), PlaneSet());
-  paths_->check();
+}
+
+// Its probes go to the EVs that work, once the others are known. [MRC-EVS-20]
+TEST_F(LossyPlaneTest, a_dead_ev_of_a_plane_that_was_left_is_retired) {
+  begin(8);
+  carry({0, 5});
+  probe_by(400, [](EvIndex ev) { return ev != 9_ev; });
+  EXPECT_EQ(state(9_ev), EvState::kAssumedBad);
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+  EXPECT_EQ(counters_.plane_suspensions, 0u);
+}
+
+// Between its probes nothing else is answered, if the peer is not asked for it. [MRC-EVS-17] [MRC-EVS-20]
+TEST_F(LossyPlaneTest, without_traffic_the_silence_of_probes_counts_too) {
+  begin(2);
+  carry({0, 8});
+  ASSERT_FALSE(paths_->plane_usable(1_plane));
+  struct Silent {
+    EvIndex ev;
+    Instant sent;
+  };
+  std::vector<Silent> silent;
+  PlaneSet probed;
+  for (int i = 0; i < 2000; ++i) {
+    // Timers are late now and then.
+    const Instant now = us(now_ += interval().ns() / 2000 + rng_.below(200));
+    for (; !silent.empty() && silent.front().sent + interval() <= now; silent.erase(silent.begin()))
+      paths_->on_probe_lost(now, silent.front().ev, silent.front().sent);
+    while (const std::optional<EvIndex> ev = paths_->take_due_probe(now)) {
+      probed.insert(paths_->plane_of(*ev));
+      if (paths_->plane_of(*ev) == 0_plane || rng_.below(10) < 3)
+        paths_->on_probe_answer(now + Duration::microseconds(10), *ev, now);
+      else
+        silent.push_back({*ev, now});
+    }
+    ASSERT_FALSE(paths_->plane_usable(1_plane)) << i;
+  }
+  EXPECT_EQ(probed, 0b11_planes);
+}
+
+// It is no measure of what the plane delivers, and it is not asked beside the port. [MRC-PORT-4] [MRC-EVS-20]
+TEST_F(LossyPlaneTest, the_silence_of_a_port_that_is_reported_down_does_not_count) {
+  begin(8);
+  carry({0, 5});
+  ports(PlaneSet::all(8) - PlaneSet{1_plane});
+  int asked = 0;
+  probe_by(160, [&](EvIndex ev) { return paths_->plane_of(ev) != 1_plane || ++asked == 0; });
+  EXPECT_GE(asked, 8);
+  EXPECT_LE(asked, 11);
+  int answers = 0;
+  for (int i = 0; i < 200 && !paths_->plane_usable(1_plane); ++i)
+    probe_by(1, [&](EvIndex ev) { return paths_->plane_of(ev) != 1_plane || ++answers != 0; });
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+  EXPECT_LE(answers, 20);  // of nothing it would take 28
+}
+
+// [MRC-EVS-9]
+TEST_F(LossyPlaneTest, a_probe_may_wait_behind_the_requests_of_the_peer) {
+  begin(8);
+  carry({0, 5});
+  ASSERT_FALSE(paths_->plane_usable(1_plane));
+  EXPECT_EQ(paths_->earliest_probe_expiry(1_ev, us(now_)), us(now_));
+  paths_->on_inbound(us(now_), 1_plane, 0);
+  EXPECT_EQ(paths_->earliest_probe_expiry(1_ev, us(now_)), us(now_) + interval() * 4);
+}
+
+// [MRC-EVS-5] [MRC-EVS-20]
+TEST_F(LossyPlaneTest, one_that_dies_has_to_answer_and_to_deliver) {
+  begin(8);
+  carry({0, 5});
+  for (int i = 1; i <= 4; ++i) lose(1_plane, now_ + i);
+  now_ += 5;
+  EXPECT_EQ(counters_.plane_suspensions, 1u);
+  probe(8, 1);
+  EXPECT_FALSE(paths_->plane_usable(1_plane));
+  probe(1000, 1000);
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+}
+
+// [MRC-EVS-5] [MRC-EVS-20]
+TEST_F(LossyPlaneTest, a_dead_plane_is_not_called_lossy) {
+  begin(8);
+  for (int i = 1; i <= 4; ++i) lose(1_plane, now_ + i);
+  ASSERT_EQ(counters_.plane_suspensions, 1u);
+  now_ += 10;
+  deliver(1_plane, now_);
+  for (int i = 0; i < 500; ++i) lose(1_plane, now_ - 1);
+  EXPECT_EQ(counters_.plane_lossy, 0u);
+}
+
+// [MRC-CHOICE-Q21]
+TEST_F(LossyPlaneTest, denied_evs_are_not_probed) {
+  begin(8);
+  carry({0, 5});
+  for (const EvIndex ev : EvRange(32))
+    if (paths_->plane_of(ev) == 1_plane) paths_->set_denied(us(now_), ev, true);
+  EXPECT_EQ(probe(100, 1000), PlaneSet());
+  for (const EvIndex ev : EvRange(32)) paths_->set_denied(us(now_), ev, false);
+  EXPECT_EQ(probe(100, 1000), PlaneSet{1_plane});
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
+}
+
+// [MRC-EVS-8]
+TEST_F(LossyPlaneTest, probes_go_on_when_the_peer_or_the_plane_is_back) {
+  begin(8);
+  carry({0, 5});
+  now_ += interval().ns() / 2000;
+  ASSERT_TRUE(paths_->take_due_probe(us(now_)));
+  while (paths_->take_due_probe(us(now_))) {
+  }
+  paths_->forget_probes();
+  paths_->set_present_planes(PlaneSet::all(8) - PlaneSet{1_plane});
+  EXPECT_EQ(probe(100, 1000), PlaneSet());
+  paths_->set_present_planes(PlaneSet::all(8));
+  EXPECT_EQ(probe(100, 1000), PlaneSet{1_plane});
+  EXPECT_TRUE(paths_->plane_usable(1_plane));
 }
 
 // It would be left at two thirds, and be left and used in turn where it delivers about that. [MRC-EVS-20]
@@ -713,7 +923,9 @@ TEST_F(LossyPlaneTest, to_be_used_again_it_must_deliver_five_sixths) {
 TEST_F(LossyPlaneTest, probes_that_a_silent_peer_does_not_answer_do_not_count) {
   begin(8);
   carry({0, 5});
+  traffic_ = false;
   probe(100, 1);
+  traffic_ = true;
   probe(22, 1000);
   EXPECT_TRUE(paths_->plane_usable(1_plane));
 }
@@ -723,7 +935,10 @@ TEST_F(LossyPlaneTest, packets_that_counted_as_lost_bring_their_plane_back) {
   begin(8);
   carry({0, 5});
   ASSERT_FALSE(paths_->plane_usable(1_plane));
-  for (int i = 0; i < 200; ++i) paths_->on_loss_refuted(us(now_), 1_ev, us(now_ - 10));
+  for (int i = 0; i < 300; ++i) {
+    paths_->on_delivered(1_ev, us(now_ - 10));
+    paths_->on_loss_refuted(us(now_), 1_ev, us(now_ - 10));
+  }
   EXPECT_TRUE(paths_->plane_usable(1_plane));
 }
 
