@@ -128,12 +128,11 @@ TEST(Paths, a_plane_that_loses_half_is_left_until_it_delivers) {
 TEST(Paths, a_plane_that_loses_full_packets_stays_left) {
   Pair p(single_packets());
   traffic(&p, Duration::milliseconds(5));
-  int seen = 0;
+  Rng rng(7);
   p.fabric.net().set_filter([&](int node, int plane, const wire::Flow&, const std::vector<uint8_t>& bytes) {
-    return node == 0 && plane == 1 && bytes.size() > 2000 && ++seen % 10 < 7;
+    return node == 0 && plane == 1 && bytes.size() > 2000 && rng.below(10) < 7;
   });
-  traffic(&p, Duration::milliseconds(300), 131072);
-  traffic(&p, Duration::milliseconds(3000));
+  traffic(&p, Duration::milliseconds(1500), 131072);
   EXPECT_EQ(p.counters(0).plane_lossy, 1u);
   p.fabric.net().set_filter(nullptr);
   const uint64_t before = sent_on(&p, 1), other_before = sent_on(&p, 2);
