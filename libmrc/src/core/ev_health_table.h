@@ -43,6 +43,7 @@ class EvHealthTable {
   EvState state(EvIndex ev) const { return evs_[ev].state; }
   bool active(EvIndex ev) const { return evs_[ev].active; }
   uint64_t losses(EvIndex ev) const { return evs_[ev].losses; }
+  uint8_t streak(EvIndex ev) const { return evs_[ev].streak; }  // losses that count, without a delivery since
   // GOOD, and its link is not suspected.
   bool good(EvIndex ev) const { return evs_[ev].state == EvState::kGood && !links_.suspected(ev); }
   const LinkSuspicion& links() const { return links_; }

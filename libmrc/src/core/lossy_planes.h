@@ -31,7 +31,11 @@ class LossyPlanes {
       poor = {};
       return false;
     }
-    if (now - poor.last > config_.ev_probe_interval) poor.since = now;
+    if (poor.last == kLongAgo) {
+      poor.since = now;
+    } else if (now - poor.last > config_.ev_probe_interval) {
+      poor.since = poor.since + (now - poor.last);  // a pause shows nothing
+    }
     poor.last = now;
     if (now - poor.since < config_.host_delay * EvHealthTable::kDeadPlaneDelays) return false;
     poor = {};
@@ -45,26 +49,27 @@ class LossyPlanes {
   // A plane that was left is worth using beside those in use.
   bool delivers_again(PlaneId plane, PlaneSet usable) const {
     constexpr uint32_t kMargin = 2;
-    return !below(plane, carrying(plane, usable), kMargin);
+    return !below(plane, carrying(plane, usable), kMargin, false);
   }
 
  private:
-  // A plane in use that delivers too little, at its losses; what it does in a pause is unknown.
+  // A plane in use that delivers too little: the time of its losses, less that of pauses between them.
   struct Poor {
     Instant since = kLongAgo, last = kLongAgo;
   };
   // With fewer planes in use the limit is lower, so that a plane above the limit of all needs no look at the EVs.
   bool delivers_too_little(PlaneId plane, PlaneSet usable) const {
-    return below(plane, usable | PlaneSet{plane}, 0) && below(plane, carrying(plane, usable), 0);
+    return below(plane, usable | PlaneSet{plane}, 0, true) && below(plane, carrying(plane, usable), 0, true);
   }
   PlaneSet carrying(PlaneId plane, PlaneSet usable) const { return health_.carrying(usable) | PlaneSet{plane}; }
-  // It delivers less than (n + margin)/(n + 4) of what the best of these n planes does, of which enough is known.
-  bool below(PlaneId plane, PlaneSet in_use, uint32_t margin) const {
+  // It delivers less than (n + margin)/(n + 4) of what the best of these n planes does; `tested`: of those of which
+  // enough is known.
+  bool below(PlaneId plane, PlaneSet in_use, uint32_t margin, bool tested) const {
     constexpr uint32_t kCost = 4;
     const auto planes = static_cast<uint32_t>(in_use.count());
     uint64_t best = 0;
     for (const PlaneId p : health_.planes() & in_use)
-      if (health_.share(p).tested()) best = std::max<uint64_t>(best, health_.share(p).value());
+      if (!tested || health_.share(p).tested()) best = std::max<uint64_t>(best, health_.share(p).value());
     return uint64_t{health_.share(plane).value()} * (planes + kCost) < best * (planes + margin);
   }
 

@@ -204,8 +204,7 @@ void PathProber::on_timer(Instant now) {
       to->rearm(&engine_.timers);
       o.overdue = true;
       o.deadline = o.sent_at + engine_.config.ev_probe_interval * ProbeSchedule::kMaxTimeoutIntervals;
-      if (o.op.size_probe != 0) suspect_path_mtu(now, to, o.plane, o.op.size_probe);  // it may add to ops_
-      continue;                                                                       // with its new deadline
+      continue;  // with its new deadline
     }
     const Outstanding done = o;
     o = ops_.back();
@@ -239,6 +238,7 @@ void PathProber::on_peer_gone(Peer* p) {
 }
 
 void PathProber::probe_paths(Instant now, Peer* p) {
+  p->mtu.measured = p->mtu.measured & p->paths.lossy_planes();
   if (ops_.size() >= kMaxFirstProbes) p->paths.postpone_first_probes(now);
   while (const std::optional<EvIndex> ev = p->paths.take_due_probe(now)) {
     EndpointRequest op;
@@ -247,9 +247,7 @@ void PathProber::probe_paths(Instant now, Peer* p) {
     op.id = new_id();
     op.dscp = engine_.config.dscp.no_trim;
     op.internal = true;
-    // What the plane delivers is asked for the packets that it is to carry: the size may be what they are lost for.
-    const bool padded = p->paths.plane_lossy(p->paths.plane_of(*ev)) && !p->description.nic;  // [MRC-CHOICE-Q32]
-    if (padded) op.size_probe = p->mtu.largest;
+    if (p->paths.measures_lossy(*ev)) op.size_probe = size_of_measurement(now, p, p->paths.plane_of(*ev));
     if (!start(now, op, p->paths.probe_timeout(*ev))) p->paths.on_probe_unsent(now, *ev);
   }
   search_path_mtu(now, p);

@@ -54,6 +54,8 @@ class PathProber final : public PeerObserver {
 
   // Packets of path MTU `mtu` appear not to pass that plane: a search starts, or its result is applied [MRC-MTU-1].
   void suspect_path_mtu(Instant now, Peer* p, PlaneId plane, uint32_t mtu);
+  // Of a probe that measures what a lossy plane delivers, as a path MTU; 0: it is not padded.
+  uint32_t size_of_measurement(Instant now, Peer* p, PlaneId plane);
   uint32_t peer_path_mtu(const Peer& p) const;  // the MTU of its planes in use; 0: no limit is known
   // As Endpoint::on_packet_too_long.
   void on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to);

@@ -27,6 +27,18 @@ void PathProber::suspect_path_mtu(Instant now, Peer* p, PlaneId plane, uint32_t 
   p->rearm(&engine_.timers);
 }
 
+// The share that a lossy plane delivers is that of packets as it is to carry: their size may be what they are lost for,
+// and it is suspected once. Not of a NIC, which may answer no padded probe [MRC-CHOICE-Q32]. [MRC-EVS-20] [MRC-MTU-1]
+uint32_t PathProber::size_of_measurement(Instant now, Peer* p, PlaneId plane) {
+  if (p->description.nic) return 0;
+  const uint32_t limit = p->mtu.search.limit(plane);
+  if (limit != 0) return std::min(limit, p->mtu.largest);
+  const bool first = !p->mtu.measured.contains(plane);
+  p->mtu.measured.insert(plane);
+  if (first && p->mtu.search.suspect(now, plane, p->mtu.largest)) ++engine_.counters.mtu_searches;
+  return p->mtu.largest;
+}
+
 // The driver reports that a packet to that address does not fit the path: the interface or a router reported it.
 void PathProber::on_packet_too_long(Instant now, PlaneId plane, const IpAddress& to) {
   ++engine_.counters.tx_too_long;

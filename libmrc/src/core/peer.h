@@ -34,6 +34,7 @@ struct PeerMtu {
   PathMtu search;
   uint32_t largest = 0;                                               // path MTU of any QP to the peer
   std::array<std::optional<EvIndex>, PlaneSet::kMaxPlanes> probe_ev;  // per plane: the EV of the current round
+  PlaneSet measured;  // lossy planes, searched because they are [MRC-EVS-20]
 };
 
 // How packets are recognised as the peer's.

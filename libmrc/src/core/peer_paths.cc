@@ -6,6 +6,8 @@ namespace mrc::core {
 
 namespace {
 constexpr int64_t kClaimQueryIntervals = 8;  // probe intervals between queries of a plane whose port is down
+// In a row, of an EV of a lossy plane: of two, random loss would retire the others, too.
+constexpr uint8_t kSilentProbes = 8;
 }  // namespace
 
 PeerPaths::PeerPaths(const EndpointConfig& config, const EvNames& names, const EvLinks& links,
@@ -55,8 +57,8 @@ void PeerPaths::on_timeout(Instant now, EvIndex ev) {
   if (!config_.oblivious) assume_bad(now, ev, TraceTrigger::kTimedOut);
 }
 
-void PeerPaths::on_loss_refuted(Instant now, EvIndex ev, Instant sent_at) {
-  health_.on_loss_refuted(ev);
+void PeerPaths::on_loss_refuted(Instant now, EvIndex ev, Instant sent_at, bool timed_out) {
+  if (!timed_out) health_.on_loss_refuted(ev);
   const PlaneId plane = plane_of(ev);
   return_if_delivering(now, plane, TraceTrigger::kLossRefuted);
   Instant blamed = health_.last_loss_sent(ev);
@@ -70,7 +72,7 @@ void PeerPaths::on_loss_refuted(Instant now, EvIndex ev, Instant sent_at) {
 void PeerPaths::suspend_plane(Instant now, PlaneId plane, TraceTrigger why) {
   health_.clear_streak(plane);
   // A plane is retired only in favour of another one, be it a lossy one: without another plane there is no gain.
-  if (PlaneSet{plane}.contains_all(use_.with_lossy()) || use_.suspended().contains(plane)) return;
+  if (PlaneSet{plane}.contains_all(health_.carrying(use_.with_lossy())) || use_.suspended().contains(plane)) return;
   use_.suspend(plane);
   refresh_usable();
   ++listeners_.counters.plane_suspensions;
@@ -112,7 +114,11 @@ void PeerPaths::return_if_delivering(Instant now, PlaneId plane, TraceTrigger wh
 // left. [MRC-EVS-6]
 uint32_t PeerPaths::floor() const {
   if (config_.ev_min_active != 0) return config_.ev_min_active;
-  return std::max(1u, health_.nominal_active(use_.usable()) / 4);
+  return quarter(use_.usable());
+}
+
+uint32_t PeerPaths::quarter(PlaneSet planes) const {
+  return std::max(1u, health_.nominal_active(planes) / 4);
 }
 
 // One of its EVs is retired, so that it is probed: an answer clears the link. [MRC-EVS-14]
@@ -269,7 +275,10 @@ void PeerPaths::on_probe_lost(Instant now, EvIndex ev, Instant sent_at) {
 // plane's share is that of the others. [MRC-EVS-20]
 void PeerPaths::judge_out_of_use(Instant now, EvIndex ev, Instant sent_at, bool peer_ran) {
   if (!peer_ran || !passed_over(now, ev, sent_at)) return;
-  if (health_.on_ev_lost(ev, sent_at)) assume_bad(now, ev, TraceTrigger::kSilence);
+  (void)health_.on_ev_lost(ev, sent_at);
+  const PlaneSet plane{plane_of(ev)};
+  if (health_.streak(ev) >= kSilentProbes && health_.in_use(plane) > quarter(plane))
+    assume_bad(now, ev, TraceTrigger::kSilence);
 }
 
 // A link of a plane that works is suspected. Of a plane that does not, while others do, it is as any loss: four of them

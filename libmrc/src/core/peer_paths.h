@@ -55,7 +55,12 @@ class PeerPaths {
   bool usable(EvIndex ev) const { return health_.state(ev) == EvState::kGood && plane_usable(plane_of(ev)); }
   // Both ends have it, neither end's port is down or reported down, and it is neither suspended nor lossy.
   bool plane_usable(PlaneId plane) const { return use_.usable(plane); }
-  bool plane_lossy(PlaneId plane) const { return use_.lossy().contains(plane); }
+  PlaneSet lossy_planes() const { return use_.lossy(); }
+  // Its probe measures what its plane delivers, which is not used for its losses and for nothing else.
+  bool measures_lossy(EvIndex ev) const {
+    const PlaneId plane = plane_of(ev);
+    return health_.good(ev) && !use_.usable(plane) && use_.with_lossy().contains(plane);
+  }
   PlaneId plane_of(EvIndex ev) const { return health_.plane_of(ev); }
   size_t plane_count() const { return health_.plane_count(); }
   Duration plane_rtt(PlaneId plane) const { return health_.plane_rtt(plane); }
@@ -107,7 +112,8 @@ class PeerPaths {
   // out of reach: that is no evidence against one path [MRC-EVS-17].
   bool peer_ran_since(Instant sent_at) const { return health_.peer_ran_since(sent_at); }
   // A packet that counted as lost on this EV has arrived, as on_delivered() was told: its loss is no evidence.
-  void on_loss_refuted(Instant now, EvIndex ev, Instant sent_at);
+  // `timed_out`: by on_unanswered() or on_timeout(), not on_lost().
+  void on_loss_refuted(Instant now, EvIndex ev, Instant sent_at, bool timed_out = false);
   void on_ecn(EvIndex ev) { health_.on_ecn(ev); }
   void on_always_skip(Instant now, EvIndex ev) {
     if (!config_.oblivious) assume_bad(now, ev, TraceTrigger::kPeerVerdict);
@@ -170,7 +176,9 @@ class PeerPaths {
     const PeerDescription* peer = nullptr;
   };
 
+  bool plane_lossy(PlaneId plane) const { return use_.lossy().contains(plane); }
   uint32_t floor() const;
+  uint32_t quarter(PlaneSet planes) const;  // of their active EVs, as configured; at least one
   void suspect_link(Instant now, EvIndex ev, TraceTrigger why);
   void on_link_probe_lost(Instant now, EvIndex ev, Instant sent_at);
   void judge_out_of_use(Instant now, EvIndex ev, Instant sent_at, bool peer_ran);

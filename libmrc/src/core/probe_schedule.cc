@@ -66,10 +66,11 @@ std::optional<EvIndex> ProbeSchedule::take_lossy(Instant now) {
   for (const PlaneId plane : use_.lossy()) {
     if (lossy_[plane] > now) continue;
     on_lossy(now, plane);
-    const std::optional<EvIndex> ev = draw_unprobed(PlaneSet{plane});
-    if (!ev || !use_.with_lossy().contains(plane)) continue;
-    needs_witness_ = true;
-    return take(*ev);
+    if (const std::optional<EvIndex> ev = draw_unprobed(PlaneSet{plane}); ev && use_.with_lossy().contains(plane)) {
+      needs_witness_ = true;
+      return take(*ev);
+    }
+    lossy_[plane] = now + config_.ev_probe_interval * kMaxTimeoutIntervals;  // expedite() ends it
   }
   return std::nullopt;
 }
@@ -105,6 +106,7 @@ void ProbeSchedule::on_restored(Instant now, EvIndex ev) {
 }
 
 void ProbeSchedule::expedite(Instant now, PlaneId plane) {
+  if (use_.lossy().contains(plane)) on_lossy(now, plane);
   for (const EvIndex i : evs_.ids()) {
     Probe& p = evs_[i];
     if (!p.retired() || health_.plane_of(i) != plane) continue;

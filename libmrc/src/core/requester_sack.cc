@@ -114,13 +114,11 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
   if (r.sends != 1) return;
   qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
   const bool blamed = r.lost_by == TraceTrigger::kOvertaken || r.lost_by == TraceTrigger::kTimedOut;
-  if (arrival == SentPackets::Arrival::kLost && blamed) refute_loss(now, r.ev, r.sent_at);
-}
-
-// The path was blamed for a packet that has arrived. [MRC-EVS-17]
-void Requester::refute_loss(Instant now, EvIndex ev, Instant sent_at) {
-  qp_.peer->paths.on_loss_refuted(now, ev, sent_at);
-  qp_.peer->rearm(&qp_.engine.timers);
+  if (arrival != SentPackets::Arrival::kLost || !blamed) return;
+  PeerPaths& paths = qp_.peer->paths;
+  const uint32_t before = paths.generation();
+  paths.on_loss_refuted(now, r.ev, r.sent_at, r.lost_by == TraceTrigger::kTimedOut);
+  if (paths.generation() != before) qp_.peer->rearm(&qp_.engine.timers);
 }
 
 // What was sent so on that path has arrived. `asked_before`: LossDetector.

@@ -134,6 +134,8 @@ TEST(Paths, a_plane_that_loses_full_packets_stays_left) {
   });
   traffic(&p, Duration::milliseconds(1500), 131072);
   EXPECT_EQ(p.counters(0).plane_lossy, 1u);
+  EXPECT_EQ(p.counters(0).mtu_searches, 1u);
+  EXPECT_EQ(p.fabric.at(0).found_path_mtu(p.fabric.now()), UINT32_MAX);
   p.fabric.net().set_filter(nullptr);
   const uint64_t before = sent_on(&p, 1), other_before = sent_on(&p, 2);
   traffic(&p, Duration::milliseconds(2000));

@@ -718,6 +718,19 @@ TEST_F(LossyPlaneTest, a_plane_that_joins_is_no_measure_for_the_others) {
   EXPECT_EQ(order().planes, PlaneSet::all(8));
 }
 
+// It may deliver everything. [MRC-EVS-20]
+TEST_F(LossyPlaneTest, a_lossy_plane_is_measured_by_a_plane_that_is_resumed) {
+  begin(2);
+  carry({0, 8});
+  for (int i = 1; i <= 4; ++i) lose(0_plane, now_ + i);
+  ASSERT_EQ(order().planes, PlaneSet{1_plane});
+  now_ += 10;
+  paths_->on_probe_answer(us(now_), 0_ev, us(now_ - 1));
+  ASSERT_EQ(order().planes, PlaneSet{0_plane});
+  probe(20, 2);
+  EXPECT_EQ(order().planes, PlaneSet{0_plane});
+}
+
 // Nothing acknowledges datagrams. [MRC-EVS-20]
 TEST_F(LossyPlaneTest, bursts_of_datagrams_weigh_nothing) {
   begin(8);
@@ -753,15 +766,19 @@ TEST_F(LossyPlaneTest, a_host_leaves_a_plane_that_delivers_too_little_for_32_del
   EXPECT_FALSE(paths_->plane_usable(1_plane));
 }
 
-// The pause shows neither. [MRC-EVS-20]
-TEST_F(LossyPlaneTest, a_pause_of_an_interval_begins_the_32_delays_anew) {
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, pauses_of_an_interval_are_no_part_of_the_32_delays) {
   for (const bool longer : {false, true}) {
     begin(8, Duration::microseconds(200));
-    for (int i = 0; i < 3; ++i) carry({0, 5});  // 6 ms
+    carry({0, 5});  // 2 ms
     now_ += interval().ns() / 1000 + (longer ? 100 : -100);
     carry({0, 5});
     EXPECT_EQ(paths_->plane_usable(1_plane), longer);
-    for (int i = 0; i < 3; ++i) carry({0, 5});
+    now_ += interval().ns() / 1000 + 100;
+    carry({0, 5});
+    EXPECT_EQ(paths_->plane_usable(1_plane), longer);
+    now_ += interval().ns() / 1000 + 100;
+    carry({0, 5});
     EXPECT_FALSE(paths_->plane_usable(1_plane));
   }
 }
@@ -794,13 +811,44 @@ TEST_F(LossyPlaneTest, a_plane_that_was_left_is_probed_and_used_again_when_it_de
 }
 
 // Its probes go to the EVs that work, once the others are known. [MRC-EVS-20]
-TEST_F(LossyPlaneTest, a_dead_ev_of_a_plane_that_was_left_is_retired) {
+TEST_F(LossyPlaneTest, dead_evs_of_a_plane_that_was_left_are_retired) {
   begin(8);
   carry({0, 5});
-  probe_by(400, [](EvIndex ev) { return ev != 9_ev; });
-  EXPECT_EQ(state(9_ev), EvState::kAssumedBad);
+  probe_by(400, [](EvIndex ev) { return ev != 9_ev && ev != 17_ev; });
+  for (const EvIndex ev : {9_ev, 17_ev}) EXPECT_EQ(state(ev), EvState::kAssumedBad);
   EXPECT_TRUE(paths_->plane_usable(1_plane));
   EXPECT_EQ(counters_.plane_suspensions, 0u);
+  EXPECT_EQ(counters_.ev_assumed_bad, 2u);
+}
+
+// A lossy plane with too few EVs would be no better than a dead one. [MRC-EVS-5] [MRC-EVS-20]
+TEST_F(LossyPlaneTest, random_loss_leaves_a_quarter_of_the_evs) {
+  make(2, 8, 0);
+  config_.host_delay = Duration();
+  for (const int64_t sent : {now_, now_ + 100})
+    for (const PlaneId plane : PlaneSet::all(2)) deliver(plane, sent);
+  now_ += 101;
+  carry({0, 9});
+  ASSERT_FALSE(paths_->plane_usable(1_plane));
+  size_t least = 8;
+  for (int i = 0; i < 2000; ++i) {
+    probe_by(1, [&](EvIndex) { return rng_.below(10) == 0; });
+    least = std::min(least, active_on(1_plane));
+  }
+  EXPECT_EQ(least, 2u);
+  for (int i = 1; i <= 4; ++i) lose(0_plane, now_ + i);
+  EXPECT_EQ(order().planes, PlaneSet{1_plane});
+}
+
+// [MRC-EVS-5]
+TEST_F(LossyPlaneTest, no_plane_is_left_for_a_lossy_one_without_a_good_ev) {
+  begin(2);
+  carry({0, 9});
+  for (const EvIndex ev : EvRange(8))
+    if (paths_->plane_of(ev) == 1_plane) paths_->on_always_skip(us(now_), ev);
+  for (int i = 1; i <= 4; ++i) lose(0_plane, now_ + i);
+  EXPECT_EQ(counters_.plane_suspensions, 0u);
+  EXPECT_EQ(order().planes, PlaneSet{0_plane});
 }
 
 // Between its probes nothing else is answered, if the peer is not asked for it. [MRC-EVS-17] [MRC-EVS-20]
@@ -932,14 +980,16 @@ TEST_F(LossyPlaneTest, probes_that_a_silent_peer_does_not_answer_do_not_count) {
 
 // [MRC-EVS-17]
 TEST_F(LossyPlaneTest, packets_that_counted_as_lost_bring_their_plane_back) {
-  begin(8);
-  carry({0, 5});
-  ASSERT_FALSE(paths_->plane_usable(1_plane));
-  for (int i = 0; i < 300; ++i) {
-    paths_->on_delivered(1_ev, us(now_ - 10));
-    paths_->on_loss_refuted(us(now_), 1_ev, us(now_ - 10));
+  for (const bool timed_out : {false, true}) {  // these never counted in the share
+    begin(8);
+    carry({0, 5});
+    ASSERT_FALSE(paths_->plane_usable(1_plane));
+    for (int i = 0; i < 120; ++i) {
+      paths_->on_delivered(1_ev, us(now_ - 10));
+      paths_->on_loss_refuted(us(now_), 1_ev, us(now_ - 10), timed_out);
+    }
+    EXPECT_EQ(paths_->plane_usable(1_plane), !timed_out);
   }
-  EXPECT_TRUE(paths_->plane_usable(1_plane));
 }
 
 // A lossy plane is better than a dead one. [MRC-EVS-5] [MRC-EVS-20]
