@@ -68,12 +68,8 @@ class SackReport {
   }
   // A packet requests an answer; its mark is reported in any case.
   void on_trigger(const SackTrigger& t) {
-    if (t.ce && named_count_ < kMaxNamed)
-      named_[named_count_++] = t;
-    else if (t.again)
-      duplicates_.keep(t);
     newest_ = t;
-    newest_.again = false;  // each arrival is reported once
+    if (__builtin_expect(t.ce || t.again, 0)) keep_newest();
   }
   // The answer to a probe is complete: everything above expected() is reported again [MRC-PROBE-4].
   void on_probe(const SackTrigger& t, uint16_t id, const ReceivedPackets& received) {
@@ -144,6 +140,14 @@ class SackReport {
   }
 
  private:
+  // Apart from on_trigger(), which is for every packet: there the trigger stays in registers.
+  [[gnu::noinline]] void keep_newest() {
+    if (newest_.ce && named_count_ < kMaxNamed)
+      named_[named_count_++] = newest_;
+    else if (newest_.again)
+      duplicates_.keep(newest_);
+    newest_.again = false;  // each arrival is reported once
+  }
   // The content of the burst so far.
   struct Unreported {
     uint64_t low = 0, high = 0;  // not reported yet
