@@ -25,24 +25,26 @@ class DeliveredShare {
     constexpr uint32_t kDecay = 16;
     if (packets == burst_ || packets == 0) return;
     burst_ = packets > burst_ ? packets : burst_ - (burst_ - packets + kDecay - 1) / kDecay;
-    weight_ = kWhole / (kBursts * burst_);
   }
-  void on_packet(bool delivered) { add(delivered, weight_); }
+  void on_packet(bool delivered) {
+    if (delivered && share_ == kWhole && tested()) return;  // it would change nothing
+    add(delivered, weight());
+  }
   void on_probe(bool answered) { add(answered, kWhole / kProbes); }
   // A packet that counted as lost has arrived: as if its loss had not been counted. Its delivery is counted by itself.
-  void on_loss_refuted() { share_ = std::min(kWhole, share_ + part(weight_)); }
+  void on_loss_refuted() { share_ = std::min(kWhole, share_ + part(weight())); }
 
  private:
   void add(bool delivered, uint32_t weight) {
     share_ = share_ - part(weight) + (delivered ? weight : 0);
     seen_ = std::min(kWhole, seen_ + weight);
   }
+  uint32_t weight() const { return kWhole / (kBursts * burst_); }  // of a packet
   uint32_t part(uint32_t weight) const { return static_cast<uint32_t>(uint64_t{share_} * weight / kWhole); }
 
   uint32_t share_ = kWhole;
   uint32_t seen_ = 0;   // weight of all that was counted
   uint32_t burst_ = 1;  // packets
-  uint32_t weight_ = kWhole / kBursts;
 };
 
 }  // namespace mrc::core
