@@ -27,7 +27,8 @@ static_assert(power(4 * 128 + 32) == 0x154442BD4 && power(4 * 128 - 32) == 0x1C6
 
 constexpr ptrdiff_t kPiece = 16;
 constexpr ptrdiff_t kBlock = 128;
-constexpr size_t kWorthwhile = 128;  // shorter ones are as fast with ISA-L
+constexpr size_t kWorthwhile = 128;      // shorter ones are as fast with ISA-L
+constexpr size_t kWorthwhileWide = 512;  // shorter ones with a copy and ISA-L's pass over it
 
 // Single bytes, four at a time: for the rest that fills no piece.
 struct Tables {
@@ -236,6 +237,17 @@ bool prefers_folding(size_t len) {
   return false;
 #endif
 }
+
+// ISA-L's pass is faster than the folding with registers of the same size, but needs a copy before it.
+bool prefers_wide_copy(size_t len) {
+#if defined(__x86_64__)
+  static const bool here = can_fold_wide();
+  return len >= kWorthwhileWide && here;
+#else
+  (void)len;
+  return false;
+#endif
+}
 }  // namespace
 
 uint32_t crc32(uint32_t crc, const void* data, size_t len) {
@@ -245,6 +257,8 @@ uint32_t crc32(uint32_t crc, const void* data, size_t len) {
 }
 
 uint32_t crc32_copy(uint32_t crc, void* to, const void* data, size_t len) {
+  if (prefers_wide_copy(len))
+    if (const std::optional<uint32_t> sum = crc32_folded_wide(crc, data, len, to)) return *sum;
   if (prefers_folding(len))
     if (const std::optional<uint32_t> sum = crc32_folded(crc, data, len, to)) return *sum;
   std::memcpy(to, data, len);  // first: the CRC is the copy's
