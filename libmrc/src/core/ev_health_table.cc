@@ -59,7 +59,7 @@ bool EvHealthTable::on_ev_lost(EvIndex ev, Instant sent_at) {
   h.last_loss_sent = sent_at;
   // That what was sent later has arrived tells a dead path from a peer that is further away than was assumed.
   const bool unproven = h.unproven() && !links_.proven(ev) && p.last_delivered_sent > sent_at;
-  h.streak += again ? 1 : 0;
+  if (again && h.streak < UINT8_MAX) ++h.streak;  // it may not be retired
   return h.streak >= (unproven ? kUnprovenStreak : kEvStreak);
 }
 

@@ -55,6 +55,7 @@ class PathMtu {
   Instant next_time() const;
   // Largest path MTU that is known to pass where a larger one does not; 0: no limit is known.
   uint32_t limit(PlaneId plane) const { return planes_[plane].limit; }
+  bool searching(PlaneId plane) const { return planes_[plane].searching; }
   uint32_t wanted(PlaneId plane) const { return planes_[plane].wanted; }  // of the last search
   void check() const {
     if constexpr (!kCheckInvariants) return;

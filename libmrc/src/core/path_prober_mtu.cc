@@ -33,9 +33,9 @@ uint32_t PathProber::size_of_measurement(Instant now, Peer* p, PlaneId plane) {
   if (p->description.nic) return 0;
   const uint32_t limit = p->mtu.search.limit(plane);
   if (limit != 0) return std::min(limit, p->mtu.largest);
-  const bool first = !p->mtu.measured.contains(plane);
-  p->mtu.measured.insert(plane);
-  if (first && p->mtu.search.suspect(now, plane, p->mtu.largest)) ++engine_.counters.mtu_searches;
+  if (p->mtu.measured.contains(plane)) return p->mtu.largest;
+  if (p->mtu.search.suspect(now, plane, p->mtu.largest)) ++engine_.counters.mtu_searches;
+  p->mtu.measured.set(plane, p->mtu.search.searching(plane));  // else there was one in the last second
   return p->mtu.largest;
 }
 

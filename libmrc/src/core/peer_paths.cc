@@ -277,8 +277,8 @@ void PeerPaths::judge_out_of_use(Instant now, EvIndex ev, Instant sent_at, bool 
   if (!peer_ran || !passed_over(now, ev, sent_at)) return;
   (void)health_.on_ev_lost(ev, sent_at);
   const PlaneSet plane{plane_of(ev)};
-  if (health_.streak(ev) >= kSilentProbes && health_.in_use(plane) > quarter(plane))
-    assume_bad(now, ev, TraceTrigger::kSilence);
+  const bool enough_left = !health_.active(ev) || health_.in_use(plane) > quarter(plane);
+  if (health_.streak(ev) >= kSilentProbes && enough_left) assume_bad(now, ev, TraceTrigger::kSilence);
 }
 
 // A link of a plane that works is suspected. Of a plane that does not, while others do, it is as any loss: four of them

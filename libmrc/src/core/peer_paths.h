@@ -56,10 +56,10 @@ class PeerPaths {
   // Both ends have it, neither end's port is down or reported down, and it is neither suspended nor lossy.
   bool plane_usable(PlaneId plane) const { return use_.usable(plane); }
   PlaneSet lossy_planes() const { return use_.lossy(); }
-  // Its probe measures what its plane delivers, which is not used for its losses and for nothing else.
+  // Its probe measures what its plane delivers, whose losses are all that there is against it.
   bool measures_lossy(EvIndex ev) const {
     const PlaneId plane = plane_of(ev);
-    return health_.good(ev) && !use_.usable(plane) && use_.with_lossy().contains(plane);
+    return health_.good(ev) && plane_lossy(plane) && use_.with_lossy().contains(plane);
   }
   PlaneId plane_of(EvIndex ev) const { return health_.plane_of(ev); }
   size_t plane_count() const { return health_.plane_count(); }

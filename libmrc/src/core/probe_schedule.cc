@@ -66,11 +66,14 @@ std::optional<EvIndex> ProbeSchedule::take_lossy(Instant now) {
   for (const PlaneId plane : use_.lossy()) {
     if (lossy_[plane] > now) continue;
     on_lossy(now, plane);
-    if (const std::optional<EvIndex> ev = draw_unprobed(PlaneSet{plane}); ev && use_.with_lossy().contains(plane)) {
-      needs_witness_ = true;
-      return take(*ev);
+    if (!use_.with_lossy().contains(plane) || !chooser_.draw_good(plane)) {  // most of that ends with expedite()
+      lossy_[plane] = now + config_.ev_probe_interval * kMaxTimeoutIntervals;
+      continue;
     }
-    lossy_[plane] = now + config_.ev_probe_interval * kMaxTimeoutIntervals;  // expedite() ends it
+    const std::optional<EvIndex> ev = draw_unprobed(PlaneSet{plane});
+    if (!ev) continue;
+    needs_witness_ = true;
+    return take(*ev);
   }
   return std::nullopt;
 }
@@ -106,7 +109,7 @@ void ProbeSchedule::on_restored(Instant now, EvIndex ev) {
 }
 
 void ProbeSchedule::expedite(Instant now, PlaneId plane) {
-  if (use_.lossy().contains(plane)) on_lossy(now, plane);
+  if (use_.lossy().contains(plane)) lossy_[plane] = std::min(lossy_[plane], now + config_.ev_probe_interval / 2);
   for (const EvIndex i : evs_.ids()) {
     Probe& p = evs_[i];
     if (!p.retired() || health_.plane_of(i) != plane) continue;

@@ -132,9 +132,9 @@ TEST(Paths, a_plane_that_loses_full_packets_stays_left) {
   p.fabric.net().set_filter([&](int node, int plane, const wire::Flow&, const std::vector<uint8_t>& bytes) {
     return node == 0 && plane == 1 && bytes.size() > 2000 && rng.below(10) < 7;
   });
-  traffic(&p, Duration::milliseconds(1500), 131072);
+  traffic(&p, Duration::milliseconds(3500), 131072);
   EXPECT_EQ(p.counters(0).plane_lossy, 1u);
-  EXPECT_EQ(p.counters(0).mtu_searches, 1u);
+  EXPECT_LE(p.counters(0).mtu_searches, 2u);  // for the losses, and for the plane that is lossy; not every second
   EXPECT_EQ(p.fabric.at(0).found_path_mtu(p.fabric.now()), UINT32_MAX);
   p.fabric.net().set_filter(nullptr);
   const uint64_t before = sent_on(&p, 1), other_before = sent_on(&p, 2);

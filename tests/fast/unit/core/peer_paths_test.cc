@@ -851,6 +851,30 @@ TEST_F(LossyPlaneTest, no_plane_is_left_for_a_lossy_one_without_a_good_ev) {
   EXPECT_EQ(order().planes, PlaneSet{0_plane});
 }
 
+// [MRC-EVS-20]
+TEST_F(LossyPlaneTest, one_ev_is_probed_again_as_soon_as_its_probe_is_judged) {
+  begin(8);
+  carry({0, 5});
+  for (const EvIndex ev : EvRange(32))
+    if (paths_->plane_of(ev) == 1_plane && ev != 1_ev) paths_->set_denied(us(now_), ev, true);
+  int probes = 0;
+  std::optional<Instant> outstanding;
+  for (int i = 0; i < 80; ++i) {
+    const Instant now = us(now_ += interval().ns() / 2000);
+    deliver(0_plane, now_);
+    if (outstanding && *outstanding + interval() <= now) {
+      paths_->on_probe_lost(now, 1_ev, *outstanding);
+      outstanding.reset();
+    }
+    while (const std::optional<EvIndex> ev = paths_->take_due_probe(now)) {
+      EXPECT_EQ(*ev, 1_ev);
+      outstanding = now;
+      ++probes;
+    }
+  }
+  EXPECT_GE(probes, 25);
+}
+
 // Between its probes nothing else is answered, if the peer is not asked for it. [MRC-EVS-17] [MRC-EVS-20]
 TEST_F(LossyPlaneTest, without_traffic_the_silence_of_probes_counts_too) {
   begin(2);
