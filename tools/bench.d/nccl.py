@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+import paired
 import places
 import programs
 import slices
@@ -96,7 +97,7 @@ def size_name(size):
 
 def runs_of(size):
     """(runs between two looks at the clock, runs to warm up in each slice): short runs need many, long ones one."""
-    return (20, 3) if size <= SMALL else (4, 1) if size < LARGE else (1, 0)
+    return (20, 3) if size <= SMALL else (4, 1) if size < LARGE else (1, 1)
 
 
 def classes(sizes):
@@ -258,9 +259,15 @@ def size_of_floor(name, sizes):
 
 
 def judged(places_measured):
-    """The floors of all places, with the place in their titles."""
-    return [{**row, "ratio": f"{place}: {row['ratio']}"} for place, losses in places_measured.items() for measured in losses.values()
-            for group in measured.get("groups", {}).values() for row in group["ratios"] if row["target"] is not None]
+    """The floors of all places, with the place in their titles. One of which a transport has failed early is not met: a few pairs say little."""
+    rows = []
+    for place, losses in places_measured.items():
+        for group in (group for measured in losses.values() for group in measured.get("groups", {}).values()):
+            asked_for = max((len(contender["slices"]) for contender in group["contenders"].values()), default=0)
+            for row in (row for row in group["ratios"] if row["target"] is not None):
+                enough = row.get("pairs", 0) >= min(paired.MIN_PAIRS, asked_for)
+                rows.append({**row, "ratio": f"{place}: {row['ratio']}", "met": row["met"] and enough})
+    return rows
 
 
 def left_out(places_measured):
@@ -286,7 +293,7 @@ def show(places_measured):
                 continue
             offloads = "" if percent == "0" else ", segmentation offload off"
             print(f"\nnccl, {place}, loss {percent} %{offloads}, {result['ranks']} ranks: us of a run, median (quartiles) of the slices, and bus\n"
-                  f"bandwidth; behind it how often the transport ends while NCCL Socket ends once, with its 95 % interval")
+                  f"bandwidth; behind it how often the transport ends while NCCL Socket ends once, with the 95 % interval of one start")
             for name, variables in result["socket"].items():
                 print(f"  NCCL Socket, {name} sizes: {in_words(variables)}")
             for measurement, group in result["groups"].items():

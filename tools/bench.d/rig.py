@@ -28,7 +28,7 @@ class Rig:
             return self.process.answer(limit_s)
         except json.JSONDecodeError as e:  # what the rig says when it fails
             sentence = e.doc
-        except Failed as e:
+        except (Failed, ValueError) as e:
             sentence = str(e)
         self.close()
         raise Failed(sentence)

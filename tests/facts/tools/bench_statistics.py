@@ -342,7 +342,7 @@ def sizes_of_nccl_are_swept_and_timed():
     assert nccl.sizes_of("8,64K") == [8, 65536] and nccl.sizes_of("8..100") == [8, 32, 100]
     assert nccl.classes([8, 64 << 10, (64 << 10) + 1, 16 << 20]) == {"small": [8, 64 << 10], "large": [(64 << 10) + 1, 16 << 20]}
     assert nccl.classes([8]) == {"small": [8]}
-    assert [nccl.runs_of(size) for size in (64 << 10, (64 << 10) + 1, 16 << 20)] == [(20, 3), (4, 1), (1, 0)]
+    assert [nccl.runs_of(size) for size in (64 << 10, (64 << 10) + 1, 16 << 20)] == [(20, 3), (4, 1), (1, 1)]
     assert nccl.limit_of(8) == 120 and nccl.limit_of(256 << 20) == 120 + 32 and nccl.limit_of(256 << 20, 4) == 120 + 64
 
 
@@ -413,6 +413,14 @@ def a_piece_of_nccl_without_figures_is_left_out():
     result = {"places": {}, "nccl": {"ratios": [{"met": True}], "left_out": pieces}}
     assert targets.failed(result) and targets.left_out(result)["nccl, loopback, loss 0.1 %"] == "no tc"
     assert not targets.failed({"places": {}, "nccl": {"ratios": [{"met": True}], "left_out": {}}})
+
+
+def a_floor_of_nccl_is_not_met_by_a_few_pairs():
+    whole = measured_by_rigs(8, 0, {nccl.SOCKET: 5.0, nccl.MRC: 4.0})
+    assert [row["met"] for row in nccl.judged({"veth": {"0": whole}})] == [True]
+    (group,) = whole["groups"].values()
+    group["ratios"] = [{**row, "pairs": paired.MIN_PAIRS - 1} for row in group["ratios"]]
+    assert [row["met"] for row in nccl.judged({"veth": {"0": whole}})] == [False]
 
 
 def a_fabric_without_mrcd_leaves_the_gray_link_out():

@@ -54,9 +54,12 @@ def test_slices_are_measured_as_they_are_asked_for():
     asked = "all_reduce 8 3 1 0 1\nall_reduce 8 3 0 0 0\nsendrecv 65536 1 0 0.1 1\n"
     ready, *lines = (json.loads(line) for line in rig("--ranks", 2, "--slices", given=asked).splitlines() if line.startswith("{"))
     assert ready == {"ready": True} and len(lines) == 3 and all(line["time_us"] > 0 and line["wrong"] == 0 for line in lines), lines
-    for line in ("all_sing 8 1 0 0 0", "all_reduce 8"):
+    for line in ("all_sing 8 1 0 0 0", "all_reduce 8", "all_reduce -1 1 0 0 0", "all_reduce 8 0 0 0 0", "all_reduce 8 1 -1 0 0", "all_reduce 8 1 0 -1 0"):
         assert f"'{line}' is not: TEST BYTES" in rig("--ranks", 2, "--slices", given=line + "\n", code=1)
-    assert "exclude each other" in rig("--slices", "--case", "split", code=2)
+    for others in (("--case", "split"), ("-D", "1"), ("--json", "-")):
+        assert "--slices excludes --case" in rig("--slices", *others, code=2)
+    text = rig("--ranks", 2, "--slices", "--plugin", "socket", "--expect-net", "MRC", given=asked, code=1)
+    assert "used transport Socket, not MRC" in text and "time_us" not in text, text
 
 
 def test_wrong_data_are_found():

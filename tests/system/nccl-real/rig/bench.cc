@@ -214,7 +214,9 @@ Slice read_slice(std::istream& input) {
   words >> test >> slice.bytes >> slice.iterations >> slice.warm_up >> slice.duration_s >> slice.check;
   const std::vector<std::string> names = collective_names();
   const auto at = std::find(names.begin(), names.end(), test);
-  if (!words || at == names.end())
+  constexpr size_t kMaxBytes = size_t{1} << 40;  // also what a negative number is above
+  const bool in_range = slice.bytes <= kMaxBytes && slice.iterations > 0 && slice.warm_up >= 0 && slice.duration_s >= 0;
+  if (!words || at == names.end() || !in_range)
     throw BadOption("'" + line + "' is not: TEST BYTES RUNS WARM_UP SECONDS CHECK, with one of the tests of --test");
   slice.test = static_cast<size_t>(at - names.begin()) + 1;
   return slice;

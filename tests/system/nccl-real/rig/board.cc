@@ -41,7 +41,8 @@ void Board::barrier() {
   }
   for (int looks = 0; generation_ == generation; ++looks) {
     if (failed_) throw PeerFailed("another rank failed");
-    const timespec pause{0, looks < 100 ? 10'000 : 500'000};
+    // After a second it waits for the next slice, while others are measured.
+    const timespec pause{0, looks < 100 ? 10'000 : looks < 2000 ? 500'000 : 10'000'000};
     nanosleep(&pause, nullptr);
   }
 }

@@ -120,6 +120,10 @@ class Child {
     return wanted ? 0 : 128 + WTERMSIG(status_);
   }
   const std::string& net() const { return net_; }
+  bool other_net() const { return !net_.empty() && !options_.expect_net.empty() && net_ != options_.expect_net; }
+  void print_other_net() const {
+    printf("# rank %d used transport %s, not %s\n", process_, net_.c_str(), options_.expect_net.c_str());
+  }
   void print_tail() const {
     printf("# last lines of rank %d:\n", process_);
     for (const std::string& text : tail_) printf("#   %s\n", text.c_str());
@@ -128,7 +132,9 @@ class Child {
  private:
   void line(const std::string& text, nlohmann::json* report) {
     if (!text.empty() && text[0] == kToReport) {
-      if (options_.slices)
+      if (options_.slices && other_net())
+        print_other_net();
+      else if (options_.slices)
         printf("%s\n", text.c_str() + 1);
       else
         report->push_back(nlohmann::json::parse(text.substr(1)));
@@ -202,9 +208,8 @@ int verdict(const Options& options, const Children& children, bool in_time) {
     const int own = in_time ? children[i]->code() : 1;
     if (own == kFatalExit || code == 0) code = own;
     if (own > 1) printf("# rank %zu: %s %d\n", i, own > 128 ? "signal" : "exit code", own > 128 ? own - 128 : own);
-    if (code == 0 && !children[i]->net().empty() && !options.expect_net.empty() &&
-        children[i]->net() != options.expect_net) {
-      printf("# rank %zu used transport %s, not %s\n", i, children[i]->net().c_str(), options.expect_net.c_str());
+    if (code == 0 && children[i]->other_net()) {
+      children[i]->print_other_net();
       code = 1;
     } else if (code == 0 && children[i]->net().empty() && options.processes > 1) {
       printf("# rank %zu has no line 'Assigned NET plugin' in its log\n", i);

@@ -222,7 +222,8 @@ void finish_options(const Texts& texts, Options& o) {
   o.register_buffers = texts.local_register != 0;
   o.in_place = !texts.out_of_place;
   check_tests(&o);
-  if (o.slices && !o.only_case.empty()) throw BadOption("--slices and --case exclude each other");
+  if (o.slices && (!o.only_case.empty() || o.duration_s > 0 || !o.json.empty()))
+    throw BadOption("--slices excludes --case, --duration and --json");
   if (o.root >= o.ranks()) throw BadOption("there is no rank " + std::to_string(o.root) + " to be the root");
   if (o.expect_net.empty()) o.expect_net = o.plugin == "socket" ? "Socket" : is_mrc(o.plugin) ? "MRC" : "";
   std::istringstream words(texts.launch);
