@@ -45,8 +45,7 @@ void Requester::note_lateness(Instant now, const wire::Packet& p, const Named& n
   PeerPaths& paths = qp_.peer->paths;
   if (paths.delivered_at(paths.plane_of(*ev)) < now) paths.on_plane_rtt(*ev, now - first);
   on_delivered(now, {first}, *ev, true);
-  qp_.peer->paths.on_loss_refuted(now, *ev, first, r.lost_by == TraceTrigger::kTimedOut);
-  qp_.peer->rearm(&qp_.engine.timers);
+  refute_loss(now, r, *ev, first);
 }
 
 void Requester::mark_lost(Instant now, uint64_t seq, LossCause cause) {

@@ -75,13 +75,15 @@ class PeerPaths {
   std::optional<EvIndex> any_ev(PlaneId plane) const { return chooser_.draw_any(plane); }
 
   // --- evidence ---
-  void on_sent(EvIndex ev, uint32_t packets, uint32_t bytes) { health_.on_sent(ev, packets, bytes); }
   void on_datagrams_sent(EvIndex ev, uint32_t packets, uint32_t bytes) {
     health_.on_sent(ev, packets, bytes);
     chooser_.on_datagrams_sent(ev, bytes);
   }
   // Packets of a connection were sent on it, which the peer acknowledges.
-  void on_data_sent(Instant now, EvIndex ev, uint32_t packets) { health_.on_data_sent(now, ev, packets); }
+  void on_data_sent(Instant now, EvIndex ev, uint32_t packets, uint32_t bytes) {
+    health_.on_sent(ev, packets, bytes);
+    health_.on_data_sent(now, ev, packets);
+  }
   void on_delivered(EvIndex ev, Instant sent_at);
   // Something was delivered on that plane, whenever it was sent.
   void note_delivery(Instant now, PlaneId plane) { health_.note_delivery(now, plane); }

@@ -59,8 +59,7 @@ Requester::Build Qp::build_data(Instant now, PlaneSet planes_with_room, TxBurst*
     if (state == QpState::kError || out->segments == 0) return Requester::Build::kNothing;
     data_packets = std::min(data_packets, out->segments);
   }
-  peer->paths.on_sent(out->ev_index, data_packets, out->bytes);
-  peer->paths.on_data_sent(now, out->ev_index, data_packets);
+  peer->paths.on_data_sent(now, out->ev_index, data_packets, out->bytes);
   return result;
 }
 

@@ -113,6 +113,7 @@ class Requester {
   int64_t seq_of(Psn psn) const;
   Named read_named(Instant now, const wire::Packet& p, int64_t cack_next) const;
   void on_arrived(Instant now, uint64_t seq);
+  void refute_loss(Instant now, const TxRecord& r, EvIndex ev, Instant sent_at);
   void on_delivered(Instant now, Sending sending, EvIndex ev, bool asked_before);
   bool note_duplicate(int64_t seq);
   bool count_needless();

@@ -115,9 +115,14 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
   qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
   const bool blamed = r.lost_by == TraceTrigger::kOvertaken || r.lost_by == TraceTrigger::kTimedOut;
   if (arrival != SentPackets::Arrival::kLost || !blamed) return;
+  refute_loss(now, r, r.ev, r.sent_at);
+}
+
+// The path was blamed for a sending of that packet which has arrived. [MRC-EVS-17]
+void Requester::refute_loss(Instant now, const TxRecord& r, EvIndex ev, Instant sent_at) {
   PeerPaths& paths = qp_.peer->paths;
   const uint32_t before = paths.generation();
-  paths.on_loss_refuted(now, r.ev, r.sent_at, r.lost_by == TraceTrigger::kTimedOut);
+  paths.on_loss_refuted(now, ev, sent_at, r.lost_by == TraceTrigger::kTimedOut);
   if (paths.generation() != before) qp_.peer->rearm(&qp_.engine.timers);
 }
 

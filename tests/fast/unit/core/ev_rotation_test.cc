@@ -198,7 +198,7 @@ TEST_F(EvRotationTest, a_skipped_ev_costs_its_plane_the_turn) {
 // [MRC-EVS-12]
 TEST_F(EvRotationTest, an_ev_that_waits_for_its_verdict_costs_its_plane_the_turn) {
   const std::vector<EvIndex> lap = sequence(6);
-  paths_.on_data_sent(Instant::from_ns(1), lap[0], 1);
+  paths_.on_data_sent(Instant::from_ns(1), lap[0], 1, 64);
   paths_.on_delivered(lap[2], Instant::from_ns(2));
   EXPECT_EQ(next(), lap[1]);
   EXPECT_EQ(rotation_.why(), TraceTrigger::kSkipped);

@@ -225,8 +225,8 @@ TEST_F(PeerPathsLinksTest, oblivious_spraying_suspects_nothing) {
 
 // [MRC-EVS-13] [MRC-EVS-4] [MRC-EVS-12]
 TEST_F(PeerPathsLinksTest, a_path_of_a_link_that_has_delivered_is_not_unproven) {
-  paths_->on_data_sent(path_time(10), at(0, 0, 0), 1);
-  paths_->on_data_sent(path_time(10), at(0, 1, 0), 1);
+  paths_->on_data_sent(path_time(10), at(0, 0, 0), 1, 64);
+  paths_->on_data_sent(path_time(10), at(0, 1, 0), 1, 64);
   paths_->on_delivered(at(0, 0, 1), path_time(20));
   EXPECT_FALSE(paths_->take_wait(at(0, 0, 0)));
   EXPECT_TRUE(paths_->take_wait(at(0, 1, 0)));

@@ -347,7 +347,7 @@ TEST_F(PeerPathsTest, oblivious_spraying_retires_nothing) {
   EXPECT_EQ(state(1_ev), EvState::kGood);
   EXPECT_EQ(state(2_ev), EvState::kGood);
   EXPECT_EQ(paths_->status()[0].losses, 20u);
-  paths_->on_data_sent(us(300), 4_ev, 1);
+  paths_->on_data_sent(us(300), 4_ev, 1, 64);
   paths_->on_delivered(2_ev, us(310));
   EXPECT_FALSE(paths_->take_wait(4_ev));
   EXPECT_TRUE(paths_->plane_usable(0_plane));
@@ -746,7 +746,7 @@ TEST_F(LossyPlaneTest, bursts_of_datagrams_weigh_nothing) {
 TEST_F(LossyPlaneTest, two_lost_bursts_of_sixty_packets_leave_no_plane) {
   constexpr uint32_t kBurst = 60;
   begin(8);
-  for (int burst = 0; burst < 4; ++burst) paths_->on_data_sent(us(now_), 1_ev, kBurst);
+  for (int burst = 0; burst < 4; ++burst) paths_->on_data_sent(us(now_), 1_ev, kBurst, kBurst * 1024);
   for (uint32_t i = 0; i < kBurst; ++i) deliver(1_plane, now_);
   for (uint32_t i = 0; i < kBurst; ++i) deliver(1_plane, now_ + 3);
   for (const int64_t sent : {now_ + 1, now_ + 2})
