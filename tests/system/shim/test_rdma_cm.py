@@ -228,8 +228,8 @@ def test_libfabric_lists_the_device():
 
 
 def test_no_listener_is_a_rejection():
-    """[CM-GONE-1]"""
-    process = session.run(["rping", "-c", "-v", "-C", "1", "-a", "127.0.0.1", "-p", ports.free()])
+    """[CM-GONE-1] Not with rping, two of whose threads call exit() then, which may crash in the C library."""
+    process = session.run(["ucmatose", "-s", "127.0.0.1", "-p", ports.free()])
     assert process.code != 0 and "REJECTED" in process.out, process
 
 
