@@ -26,10 +26,11 @@ class DeliveredShare {
     if (packets == burst_ || packets == 0) return;
     burst_ = packets > burst_ ? packets : burst_ - (burst_ - packets + kDecay - 1) / kDecay;
   }
-  void on_packet(bool delivered) {
-    if (delivered && share_ == kWhole && tested()) return;  // it would change nothing
-    add(delivered, weight());
+  void on_delivered(uint32_t packets = 1) {
+    if (share_ == kWhole && tested()) return;  // it would change nothing
+    for (; packets > 0; --packets) add(true, weight());
   }
+  void on_lost() { add(false, weight()); }
   void on_probe(bool answered) { add(answered, kWhole / kProbes); }
   // A packet that counted as lost has arrived: as if its loss had not been counted. Its delivery is counted by itself.
   void on_loss_refuted() { share_ = std::min(kWhole, share_ + part(weight())); }

@@ -40,8 +40,9 @@ struct PlaneHealth {
 
   // True: nothing that was sent between these two was delivered, though something before and after them.
   bool in_gap(Instant first, Instant second) const { return gap_from < first && second < gap_to; }
-  void on_delivered(Instant sent_at) {
-    share.on_packet(true);
+  void on_delivered(Instant now, Instant sent_at, uint32_t packets = 1) {
+    delivered_at = now;
+    share.on_delivered(packets);
     if (streak != 0 && sent_at >= last_loss_sent) streak = 0;
     if (sent_at <= last_delivered_sent) return;
     const bool larger = sent_at - last_delivered_sent >= gap_to - gap_from || sent_at - gap_to > kGapMemory;
@@ -53,7 +54,7 @@ struct PlaneHealth {
   }
   // True: it carries nothing.
   bool on_lost(Instant sent_at) {
-    if (sent_at <= last_delivered_sent && !in_gap(sent_at, sent_at)) share.on_packet(false);
+    if (sent_at <= last_delivered_sent && !in_gap(sent_at, sent_at)) share.on_lost();
     if (sent_at <= last_delivered_sent || sent_at <= last_loss_sent) return false;
     last_loss_sent = sent_at;
     return ++streak >= kStreak;

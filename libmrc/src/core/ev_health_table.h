@@ -89,17 +89,15 @@ class EvHealthTable {
     links_.on_sent(now, ev);
   }
   void on_probe_sent(Instant now, EvIndex ev) { links_.on_sent(now, ev); }
-  // True: its link was suspected until now.
-  bool on_delivered(EvIndex ev, Instant sent_at) {
+  // It delivers now what was sent then, so many packets. True: its link was suspected until now.
+  bool on_delivered(Instant now, EvIndex ev, Instant sent_at, uint32_t packets = 1) {
     EvHealth& h = evs_[ev];
-    const bool cleared = links_.on_delivered(ev, sent_at);
     if (sent_at > h.last_delivered_sent) h.last_delivered_sent = sent_at;
     if (h.streak != 0 && sent_at >= h.last_loss_sent) h.streak = 0;
-    planes_[h.plane].on_delivered(sent_at);
+    planes_[h.plane].on_delivered(now, sent_at, packets);
     if (sent_at > newest_sent_) newest_sent_ = sent_at;
-    return cleared;
+    return link_table_.count() != 0 && links_.on_delivered(ev, sent_at);
   }
-  void note_delivery(Instant now, PlaneId plane) { planes_[plane].delivered_at = now; }
   void on_rtt(EvIndex ev, Duration rtt) {
     Duration& smoothed = evs_[ev].rtt;
     smoothed = smoothed == Duration() ? rtt : smoothed + (rtt - smoothed) / 8;

@@ -94,11 +94,12 @@ class EvRotation {
     ++in_flight_[plane];
     ++in_flight_packets_;
   }
-  // A packet sent on that plane has arrived or is lost.
-  void on_left(PlaneId plane) {
-    MRC_INVARIANT(in_flight_.has(plane) && in_flight_[plane] > 0);
-    --in_flight_[plane];
-    idle_ = --in_flight_packets_ == 0;
+  // So many packets sent on that plane have arrived or are lost.
+  void on_left(PlaneId plane, uint32_t packets = 1) {
+    MRC_INVARIANT(in_flight_.has(plane) && in_flight_[plane] >= packets);
+    in_flight_[plane] -= packets;
+    in_flight_packets_ -= packets;
+    idle_ = in_flight_packets_ == 0;
   }
   uint64_t in_flight() const { return in_flight_packets_; }
   void on_all_left() {

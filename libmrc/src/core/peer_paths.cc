@@ -32,11 +32,6 @@ void PeerPaths::refresh_usable() {
 
 // --- evidence ---
 
-void PeerPaths::on_delivered(EvIndex ev, Instant sent_at) {
-  if (health_.on_delivered(ev, sent_at)) ++generation_;
-  chooser_.on_delivered(ev);
-}
-
 void PeerPaths::on_lost(Instant now, EvIndex ev, Instant sent_at) {
   const EvHealthTable::Failed failed = health_.on_lost(ev, sent_at);
   if (failed.ev) assume_bad(now, ev, TraceTrigger::kLosses);
@@ -236,8 +231,7 @@ void PeerPaths::on_probe_answer(Instant now, EvIndex ev, Instant sent_at, bool o
   const Duration took = now - sent_at;
   if (plane_lossy(plane) && health_.state(ev) == EvState::kGood && !overdue) health_.count_probe(plane, true);
   probes_.on_answer(ev, took, overdue);
-  on_delivered(ev, sent_at);
-  health_.note_delivery(now, plane);
+  on_delivered(now, ev, sent_at);
   probes_.on_plane_answered(plane);
   return_if_delivering(now, plane, TraceTrigger::kProbeAnswered);
   on_rtt(ev, took);

@@ -84,9 +84,11 @@ class PeerPaths {
     health_.on_sent(ev, packets, bytes);
     health_.on_data_sent(now, ev, packets);
   }
-  void on_delivered(EvIndex ev, Instant sent_at);
-  // Something was delivered on that plane, whenever it was sent.
-  void note_delivery(Instant now, PlaneId plane) { health_.note_delivery(now, plane); }
+  // It delivers now what was sent then, so many packets.
+  void on_delivered(Instant now, EvIndex ev, Instant sent_at, uint32_t packets = 1) {
+    if (health_.on_delivered(now, ev, sent_at, packets)) ++generation_;
+    chooser_.on_delivered(ev);
+  }
   Instant delivered_at(PlaneId plane) const { return health_.delivered_at(plane); }
   PlaneEvidence evidence(PlaneId plane, Instant sent_at) const { return health_.evidence(plane, sent_at); }
   // The plane of that EV should have delivered what was sent then: it delivers what was sent later, or nothing for two
@@ -96,7 +98,7 @@ class PeerPaths {
     return std::max(evidence.delivered_at, sent_at) + evidence.round_trip * 2 <= now ||
            health_.last_delivered_sent(plane_of(ev)) > sent_at;
   }
-  // A round trip of a packet that was sent once. For tools only.
+  // A round trip of packets that were sent once, together. For tools only.
   void on_rtt(EvIndex ev, Duration rtt) { health_.on_rtt(ev, rtt); }
   // A round trip that certainly is that of a packet on this path [MRC-LOSS-6].
   void on_plane_rtt(EvIndex ev, Duration rtt) { health_.on_plane_rtt(ev, rtt); }

@@ -86,6 +86,19 @@ class Requester {
     uint32_t generation = 0;  // of the peer's meter
     int64_t begun_at = 0;     // a share of the maximum; 0: it was cut or has reached the maximum since
   };
+  // Packets that have arrived and were sent together on that EV.
+  struct ArrivedBurst {
+    EvIndex ev;
+    Instant sent_at;
+    uint64_t last = 0;
+    uint32_t packets = 0, nominal = 0;  // bytes
+    bool holds(const TxRecord& r) const { return packets != 0 && r.ev == ev && r.sent_at == sent_at; }
+    void add(uint64_t seq, uint32_t bytes) {
+      last = seq;
+      ++packets;
+      nominal += bytes;
+    }
+  };
   struct Totals {
     uint64_t packets = 0, retransmits = 0, timeouts = 0;
     uint64_t needless = 0;                                  // of the retransmits
@@ -112,9 +125,11 @@ class Requester {
   Psn psn_of(uint64_t seq) const { return qp_.attr.sq_psn + static_cast<int32_t>(seq & Psn::kMask); }
   int64_t seq_of(Psn psn) const;
   Named read_named(Instant now, const wire::Packet& p, int64_t cack_next) const;
-  void on_arrived(Instant now, uint64_t seq);
+  void on_arrived(Instant now, uint64_t seq, ArrivedBurst* burst);
+  void end_arrived(Instant now, ArrivedBurst* burst);
+  void on_doubtful_arrived(Instant now, uint64_t seq, SentPackets::Arrival arrival);
   void refute_loss(Instant now, const TxRecord& r, EvIndex ev, Instant sent_at);
-  void on_delivered(Instant now, Sending sending, EvIndex ev, bool asked_before);
+  void on_delivered(Instant now, Sending sending, EvIndex ev, bool asked_before, uint32_t packets = 1);
   bool note_duplicate(int64_t seq);
   bool count_needless();
   void note_retransmission_delay(Duration delay);

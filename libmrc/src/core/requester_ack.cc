@@ -91,10 +91,7 @@ void Requester::on_refused(Instant now, uint64_t seq, wire::NackReason reason) {
   ++qp_.engine.plane_counters[plane].losses;
   if (reason == wire::NackReason::kTrimmed) skip_path(now, r.ev, seq, TraceTrigger::kTrimmed);
   // Trimming proves that the path carries packets.
-  if (trimmed) {
-    qp_.peer->paths.on_delivered(r.ev, r.sent_at);
-    qp_.peer->paths.note_delivery(now, plane);
-  }
+  if (trimmed) qp_.peer->paths.on_delivered(now, r.ev, r.sent_at);
   after_progress(now);
 }
 

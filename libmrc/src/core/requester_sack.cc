@@ -99,9 +99,36 @@ Requester::Named Requester::read_named(Instant now, const wire::Packet& p, int64
   return named;
 }
 
-void Requester::on_arrived(Instant now, uint64_t seq) {
+void Requester::on_arrived(Instant now, uint64_t seq, ArrivedBurst* burst) {
   const SentPackets::Arrival arrival = sent_.on_arrived(seq);
   if (arrival == SentPackets::Arrival::kKnown) return;
+  const TxRecord& r = sent_[seq];
+  if (arrival == SentPackets::Arrival::kInFlight && r.sends == 1) {
+    if (!burst->holds(r)) {
+      end_arrived(now, burst);
+      *burst = {r.ev, r.sent_at};
+    }
+    burst->add(seq, r.nominal);
+  } else {
+    end_arrived(now, burst);
+    on_doubtful_arrived(now, seq, arrival);
+  }
+}
+
+// Of packets in flight that were sent once, in one burst, so over one path: what their arrival shows is noted once.
+void Requester::end_arrived(Instant now, ArrivedBurst* burst) {
+  if (burst->packets == 0) return;
+  PeerPaths& paths = qp_.peer->paths;
+  rotation_.on_left(paths.plane_of(burst->ev), burst->packets);
+  qp_.peer->meter.on_delivered(burst->nominal);
+  on_delivered(now, {burst->sent_at, burst->last}, burst->ev, true, burst->packets);
+  rotation_.on_delivered(burst->ev, burst->last, sent_.nxt());
+  paths.on_rtt(burst->ev, now - burst->sent_at);
+  burst->packets = 0;
+}
+
+// Of a packet that was sent again, or counted as lost until now.
+void Requester::on_doubtful_arrived(Instant now, uint64_t seq, SentPackets::Arrival arrival) {
   const TxRecord& r = sent_[seq];
   if (arrival == SentPackets::Arrival::kInFlight) rotation_.on_left(qp_.peer->paths.plane_of(r.ev));
   qp_.peer->meter.on_delivered(r.nominal);
@@ -114,8 +141,7 @@ void Requester::on_arrived(Instant now, uint64_t seq) {
   if (r.sends != 1) return;
   qp_.peer->paths.on_rtt(r.ev, now - r.sent_at);
   const bool blamed = r.lost_by == TraceTrigger::kOvertaken || r.lost_by == TraceTrigger::kTimedOut;
-  if (arrival != SentPackets::Arrival::kLost || !blamed) return;
-  refute_loss(now, r, r.ev, r.sent_at);
+  if (blamed) refute_loss(now, r, r.ev, r.sent_at);
 }
 
 // The path was blamed for a sending of that packet which has arrived. [MRC-EVS-17]
@@ -126,12 +152,11 @@ void Requester::refute_loss(Instant now, const TxRecord& r, EvIndex ev, Instant 
   if (paths.generation() != before) qp_.peer->rearm(&qp_.engine.timers);
 }
 
-// What was sent so on that path has arrived. `asked_before`: LossDetector.
-void Requester::on_delivered(Instant now, Sending sending, EvIndex ev, bool asked_before) {
+// What was sent so on that path has arrived: so many packets. `asked_before`: LossDetector.
+void Requester::on_delivered(Instant now, Sending sending, EvIndex ev, bool asked_before, uint32_t packets) {
   PeerPaths& paths = qp_.peer->paths;
   const PlaneId plane = paths.plane_of(ev);
-  paths.on_delivered(ev, sending.at);
-  paths.note_delivery(now, plane);
+  paths.on_delivered(now, ev, sending.at, packets);
   detector_.on_delivered(now, sending, plane, paths.plane_rtt(plane), rtt_, asked_before);
 }
 
@@ -160,7 +185,9 @@ void Requester::note_retransmission_delay(Duration delay) {
 }
 
 void Requester::on_arrived_below(Instant now, uint64_t end) {
-  for (uint64_t s = sent_.una(); s < end; ++s) on_arrived(now, s);
+  ArrivedBurst burst;
+  for (uint64_t s = sent_.una(); s < end; ++s) on_arrived(now, s, &burst);
+  end_arrived(now, &burst);
   sent_.advance_to(end);
 }
 
@@ -171,13 +198,15 @@ bool Requester::take_arrivals(Instant now, const wire::Seth& seth, uint64_t cack
   on_arrived_below(now, cack_next);
   if (packets_.on_cumulative(cack_next)) rto_.on_progress();
   if (sent_.open() && seth.sack_bitmap != 0) {
+    ArrivedBurst burst;
     const int64_t base = static_cast<int64_t>(cack_next) - 1 + seth.sack_offset;
     for (uint64_t bits = seth.sack_bitmap; bits != 0; bits &= bits - 1) {
       const int64_t seq = base + __builtin_ctzll(bits);
       if (!sent_.outstanding(seq)) continue;
       newly_acked = newly_acked || !sent_[static_cast<uint64_t>(seq)].acked;
-      on_arrived(now, static_cast<uint64_t>(seq));
+      on_arrived(now, static_cast<uint64_t>(seq), &burst);
     }
+    end_arrived(now, &burst);
     sent_.advance();
   }
   if (sent_.una() == una_before) return newly_acked;

@@ -104,17 +104,11 @@ bool Responder::refuse_outside_window(Instant now, const wire::Flow& flow, const
   return false;
 }
 
-// Packets of the message that it claims to belong to.
-inline uint32_t Responder::packets_of(const wire::Packet& p) const {
-  const uint32_t length = p.req.reth.dmalen, mtu = qp_.attr.path_mtu;
-  return length <= mtu ? 1 : (length - 1) / mtu + 1;
-}
-
 inline MessageClaim Responder::claim_of(const wire::Packet& p, uint64_t seq) const {
   const wire::Reth& reth = p.req.reth;
   MessageClaim claim;
   claim.seq = seq;
-  claim.packets = packets_of(p);
+  claim.packets = packets_of(reth.dmalen, qp_.attr.path_mtu);
   claim.identity =
       reth.va - seq * qp_.attr.path_mtu + (uint64_t{reth.rkey.value()} << 32 | reth.dmalen) * qp_.engine.message_secret;
   claim.msn = p.meth.msn;
@@ -236,8 +230,8 @@ void Responder::fail_unwritable(Instant now, Key rkey, uint64_t seq) {
 // none, one that is plausibly the peer's puts the other in doubt. All others are dropped [MRC-SEC-2] [MRC-SEC-3].
 bool Responder::on_misfit(Instant now, const wire::Packet& p, const MessageMap::Verdict& v, uint64_t seq) {
   qp_.engine.report(now, qp_.qpn, TraceTrigger::kMisfit, event::Drop{.psn = p.bth.psn});
-  const bool keyed =
-      p.payload_len > 0 && p.req.reth.rkey != kMailboxKey && well_shaped(p, packets_of(p)) && find_place(p).has_value();
+  const bool keyed = p.payload_len > 0 && p.req.reth.rkey != kMailboxKey &&
+                     well_shaped(p, packets_of(p.req.reth.dmalen, qp_.attr.path_mtu)) && find_place(p).has_value();
   const bool next = seq == received_.expected() && messages_.is_next(seq, p.meth.msn);
   if (keyed || (!v.against_proven && (v.same_place || next))) contradict(now, seq);
   return false;

@@ -94,7 +94,6 @@ class Responder {
   Psn psn_of(uint64_t seq) const;
   uint64_t seq_of(int32_t delta) const { return received_.expected() + static_cast<uint64_t>(int64_t{delta}); }
   bool refuse_outside_window(Instant now, const wire::Flow& flow, const wire::Packet& p);
-  uint32_t packets_of(const wire::Packet& p) const;
   MessageClaim claim_of(const wire::Packet& p, uint64_t seq) const;
   bool well_shaped(const wire::Packet& p, uint32_t packets) const;
   bool on_misshapen(Instant now, const wire::Packet& p, const MessageClaim& claim);

@@ -62,7 +62,7 @@ PostResult SendQueue::post(Instant now, const SendWr& wr, uint32_t mtu) {
   w.rkey = wr.rkey;
   w.imm = wr.imm;
   w.length = static_cast<uint32_t>(length);
-  w.packets = length == 0 ? 1 : static_cast<uint32_t>((length + mtu - 1) / mtu);
+  w.packets = packets_of(w.length, mtu);
   w.first_seq = next_seq_;
   w.with_imm = wr.op == SendOp::kWriteImm;
   w.signaled = wr.signaled;

@@ -33,6 +33,11 @@ constexpr bool is_transition(QpState from, QpState to) {
   return false;
 }
 
+// Packets of a message of `length` bytes.
+constexpr uint32_t packets_of(uint32_t length, uint32_t mtu) {
+  return length <= mtu ? 1 : (length - 1) / mtu + 1;
+}
+
 // Access flags of memory regions and QPs, same values as IBV_ACCESS_*.
 inline constexpr uint32_t kAccessLocalWrite = 1;
 inline constexpr uint32_t kAccessRemoteWrite = 2;

@@ -79,11 +79,11 @@ TEST_F(EvChoiceTest, bad_ones_are_left_out_while_there_are_enough_good_ones) {
 TEST_F(EvChoiceTest, good_ones_of_a_lossy_plane_come_before_bad_ones) {
   config_.host_delay = Duration();
   const auto us = [](int64_t n) { return Instant::from_ns(n * 1000); };
-  paths_.on_delivered(1_ev, us(1));
+  paths_.on_delivered(us(1), 1_ev, us(1));
   for (int64_t now = 1000; now < 3000; ++now) {
-    paths_.on_delivered(0_ev, us(now));
+    paths_.on_delivered(us(now), 0_ev, us(now));
     if (now % 10 == 0) {
-      paths_.on_delivered(1_ev, us(now));
+      paths_.on_delivered(us(now), 1_ev, us(now));
     } else if (now >= 1020) {
       paths_.on_lost(us(now), 1_ev, us(now - 20));
     }

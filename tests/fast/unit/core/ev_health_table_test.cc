@@ -33,7 +33,7 @@ class EvHealthTableTest : public testing::Test {
   void TearDown() override { table_->check(); }
 
   EvHealthTable::Failed lose(EvIndex ev, int64_t sent) { return table_->on_lost(ev, health_time(sent)); }
-  bool deliver(EvIndex ev, int64_t sent) { return table_->on_delivered(ev, health_time(sent)); }
+  bool deliver(EvIndex ev, int64_t sent) { return table_->on_delivered(health_time(sent), ev, health_time(sent)); }
   void send(EvIndex ev, int64_t sent) { table_->on_data_sent(health_time(sent), ev, 1); }
   size_t active_on(PlaneId plane) {
     size_t n = 0;
@@ -97,15 +97,15 @@ TEST_F(EvHealthTableTest, the_largest_gap_lately_counts) {
 // The ends of a gap were delivered: what was sent together with them is not in it.
 TEST(PlaneHealthTest, in_gap__both_sides) {
   PlaneHealth plane;
-  plane.on_delivered(health_time(10));
+  plane.on_delivered(health_time(10), health_time(10));
   EXPECT_FALSE(plane.in_gap(health_time(5), health_time(9)));  // nothing was delivered before
-  plane.on_delivered(health_time(500));
+  plane.on_delivered(health_time(500), health_time(500));
   EXPECT_TRUE(plane.in_gap(health_time(11), health_time(499)));
   EXPECT_FALSE(plane.in_gap(health_time(10), health_time(499)));
   EXPECT_FALSE(plane.in_gap(health_time(11), health_time(500)));
-  plane.on_delivered(health_time(989));  // a smaller one
+  plane.on_delivered(health_time(989), health_time(989));  // a smaller one
   EXPECT_TRUE(plane.in_gap(health_time(11), health_time(499)));
-  plane.on_delivered(health_time(1479));  // as large: the later one counts
+  plane.on_delivered(health_time(1479), health_time(1479));  // as large: the later one counts
   EXPECT_FALSE(plane.in_gap(health_time(11), health_time(499)));
   EXPECT_TRUE(plane.in_gap(health_time(990), health_time(1478)));
 }

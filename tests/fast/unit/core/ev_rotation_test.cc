@@ -199,12 +199,12 @@ TEST_F(EvRotationTest, a_skipped_ev_costs_its_plane_the_turn) {
 TEST_F(EvRotationTest, an_ev_that_waits_for_its_verdict_costs_its_plane_the_turn) {
   const std::vector<EvIndex> lap = sequence(6);
   paths_.on_data_sent(Instant::from_ns(1), lap[0], 1, 64);
-  paths_.on_delivered(lap[2], Instant::from_ns(2));
+  paths_.on_delivered(Instant::from_ns(2), lap[2], Instant::from_ns(2));
   EXPECT_EQ(next(), lap[1]);
   EXPECT_EQ(rotation_.why(), TraceTrigger::kSkipped);
   EXPECT_EQ(next(), lap[2]);
   EXPECT_EQ(sequence(4), (std::vector<EvIndex>{lap[3], lap[4], lap[5], lap[1]}));
-  paths_.on_delivered(lap[0], Instant::from_ns(1));
+  paths_.on_delivered(Instant::from_ns(1), lap[0], Instant::from_ns(1));
   EXPECT_EQ(take(6).count(lap[0]), 1u);
 }
 

@@ -111,6 +111,22 @@ TEST_F(LossRecoveryTest, an_overtaken_packet_is_lost_after_a_round_trip_and_a_wi
   EXPECT_EQ(probes(), 0u);
 }
 
+// [MRC-LOSS-1] Of a burst, what lies before the last one that has arrived is overtaken.
+TEST_F(LossRecoveryTest, packets_before_the_last_of_a_burst_that_arrived_are_overtaken) {
+  one_plane();
+  start();
+  one_round_trip(Duration::microseconds(40));
+  for (uint64_t i = 1; i <= 4; ++i) post(i, 8);
+  drain();
+  now_ = now_ + Duration::microseconds(40);
+  arrive(sack(0, 4, 0b1010));
+  drain();
+  pass(Duration::microseconds(70) - Duration::nanoseconds(1));
+  EXPECT_EQ(counters().fast_retransmits, 0u);
+  pass(Duration::nanoseconds(1));
+  EXPECT_EQ(counters().fast_retransmits, 2u);
+}
+
 // Sends one packet each 10 us, with answers of 40 us, for so many round trips that the first epoch is over; then one
 // packet is late by `late`. What names it is measured lateness; what does not may be a SACK that was lost.
 class LatenessTest : public LossRecoveryTest {

@@ -42,14 +42,14 @@ class PeerPathsLinksTest : public testing::Test {
 
   static EvIndex at(uint32_t plane, uint32_t t1, uint32_t k) { return ev_at(t1 * 8 + k * 2 + plane); }
   void prove_all(int64_t sent = 1) {
-    for (const EvIndex ev : config_.evs.ids()) paths_->on_delivered(ev, path_time(sent));
+    for (const EvIndex ev : config_.evs.ids()) paths_->on_delivered(path_time(sent), ev, path_time(sent));
   }
   void lose(EvIndex ev, int64_t sent) { paths_->on_lost(path_time(sent + 100), ev, path_time(sent)); }
   // All paths over it lose a packet each, while the plane delivers: over its last link, or the first if that is this
   // one.
   void fail(uint32_t plane, uint32_t t1, int64_t sent) {
     const uint32_t last = config_.ev_active / 8 - 1;
-    paths_->on_delivered(at(plane, t1 == last ? 0 : last, 0), path_time(sent + 9));
+    paths_->on_delivered(path_time(sent + 9), at(plane, t1 == last ? 0 : last, 0), path_time(sent + 9));
     for (uint32_t k = 0; k < 4; ++k) lose(at(plane, t1, k), sent + k);
   }
   // The number of EVs over that link in the rotation.
@@ -116,7 +116,7 @@ TEST_F(PeerPathsLinksTest, an_answer_or_a_delivery_brings_all_paths_of_the_link_
   fail(0, 1, 1000000);
   ASSERT_EQ(used(0, 1), 0u);
   const uint32_t before = paths_->generation();
-  paths_->on_delivered(at(0, 1, 3), path_time(1000010));  // a late SACK of another of its paths
+  paths_->on_delivered(path_time(1000010), at(0, 1, 3), path_time(1000010));  // a late SACK of another of its paths
   EXPECT_NE(paths_->generation(), before);
   EXPECT_EQ(used(0, 1), 3u);  // all but the retired one, which is probed
 }
@@ -191,8 +191,8 @@ TEST_F(PeerPathsLinksTest, no_backup_of_a_suspected_link_is_drawn_in) {
 // [MRC-EVS-14] [MRC-EVS-9]
 TEST_F(PeerPathsLinksTest, control_packets_avoid_it) {
   prove_all();
-  paths_->on_delivered(at(0, 2, 0), path_time(19));
-  paths_->on_delivered(at(0, 1, 3), path_time(2));  // the reverse EV of the plane
+  paths_->on_delivered(path_time(19), at(0, 2, 0), path_time(19));
+  paths_->on_delivered(path_time(2), at(0, 1, 3), path_time(2));  // the reverse EV of the plane
   for (uint32_t k = 0; k < 3; ++k) lose(at(0, 1, k), 10 + k);
   for (int i = 0; i < 20; ++i) EXPECT_NE(links_->of(*paths_->pick_control(1_planes)), links_->of(at(0, 1, 0)));
   paths_->on_inbound(path_time(50), 0_plane, config_.evs[at(0, 1, 3)].value);  // the peer uses it
@@ -227,7 +227,7 @@ TEST_F(PeerPathsLinksTest, oblivious_spraying_suspects_nothing) {
 TEST_F(PeerPathsLinksTest, a_path_of_a_link_that_has_delivered_is_not_unproven) {
   paths_->on_data_sent(path_time(10), at(0, 0, 0), 1, 64);
   paths_->on_data_sent(path_time(10), at(0, 1, 0), 1, 64);
-  paths_->on_delivered(at(0, 0, 1), path_time(20));
+  paths_->on_delivered(path_time(20), at(0, 0, 1), path_time(20));
   EXPECT_FALSE(paths_->take_wait(at(0, 0, 0)));
   EXPECT_TRUE(paths_->take_wait(at(0, 1, 0)));
   EXPECT_TRUE(paths_->take_wait(at(0, 1, 1)));   // it has carried nothing itself
@@ -323,7 +323,7 @@ TEST_F(PeerPathsLinksTest, a_first_probe_that_found_no_room_tests_nothing) {
   ASSERT_TRUE(ev);
   paths_->on_probe_unsent(first, *ev);
   for (const EvIndex other : config_.evs.ids())
-    if (links_->of(other) != links_->of(*ev)) paths_->on_delivered(other, path_time(20000));
+    if (links_->of(other) != links_->of(*ev)) paths_->on_delivered(path_time(20000), other, path_time(20000));
   EXPECT_FALSE(paths_->take_wait(*ev));
 }
 

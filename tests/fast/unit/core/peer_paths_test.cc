@@ -107,13 +107,13 @@ TEST_F(PeerPathsTest, a_link_is_suspected_for_losses_in_a_gap_until_something_is
   for (const uint32_t lost : {2u, 3u}) {
     make(1, 8, 0);
     name_links(2);
-    paths_->on_delivered(1_ev, us(10));
-    paths_->on_delivered(4_ev, us(10));
-    paths_->on_delivered(4_ev, us(500));
+    paths_->on_delivered(us(10), 1_ev, us(10));
+    paths_->on_delivered(us(10), 4_ev, us(10));
+    paths_->on_delivered(us(500), 4_ev, us(500));
     for (const EvIndex ev : EvRange(lost)) lose(ev, 200);
     EXPECT_EQ(counters_.link_suspicions, lost == 3 ? 1u : 0u);
     EXPECT_EQ(carries(3_ev), lost != 3);
-    paths_->on_delivered(3_ev, us(200));
+    paths_->on_delivered(us(200), 3_ev, us(200));
     EXPECT_TRUE(carries(3_ev));
   }
 }
@@ -192,7 +192,7 @@ TEST_F(PeerPathsTest, denied_from_every_state_and_left_by_administration_alone) 
     EXPECT_EQ(state(ev), EvState::kDenied);
     EXPECT_FALSE(active(ev));
     EXPECT_FALSE(carries(ev));
-    paths_->on_delivered(ev, us(100));
+    paths_->on_delivered(us(100), ev, us(100));
     paths_->on_probe_answer(us(101), ev, us(100));
     lose(ev, 200);
     lose(ev, 300);
@@ -295,13 +295,11 @@ TEST_F(PeerPathsTest, four_silent_bursts_retire_the_plane) {
 // [MRC-EVS-5] A slow plane that is not known yet: 32 delays of 200 us after it delivered something, whatever that was.
 TEST_F(PeerPathsTest, a_plane_is_not_retired_while_it_delivers) {
   const EvIndex evs[] = {0_ev, 2_ev, 4_ev, 6_ev};
-  paths_->on_delivered(8_ev, us(1));
-  paths_->note_delivery(us(50), 0_plane);
+  paths_->on_delivered(us(50), 8_ev, us(1));
   for (const EvIndex ev : evs) lose(ev, 2000 + ev.value());
   EXPECT_EQ(counters_.plane_suspensions, 0u);
   EXPECT_EQ(paths_->next_probe_time(), us(6450));
-  paths_->on_delivered(8_ev, us(2));
-  paths_->note_delivery(us(3000), 0_plane);
+  paths_->on_delivered(us(3000), 8_ev, us(2));
   EXPECT_EQ(paths_->next_probe_time(), us(9400));
   EXPECT_FALSE(paths_->take_due_probe(us(9400) - Duration::nanoseconds(1)));
   EXPECT_EQ(counters_.plane_suspensions, 0u);
@@ -348,7 +346,7 @@ TEST_F(PeerPathsTest, oblivious_spraying_retires_nothing) {
   EXPECT_EQ(state(2_ev), EvState::kGood);
   EXPECT_EQ(paths_->status()[0].losses, 20u);
   paths_->on_data_sent(us(300), 4_ev, 1, 64);
-  paths_->on_delivered(2_ev, us(310));
+  paths_->on_delivered(us(310), 2_ev, us(310));
   EXPECT_FALSE(paths_->take_wait(4_ev));
   EXPECT_TRUE(paths_->plane_usable(0_plane));
 }
@@ -411,7 +409,7 @@ TEST_F(PeerPathsTest, control_packets_take_the_planes_in_turn_on_one_ev_each) {
 // [MRC-EVS-9] All answers on one path would load it more than its neighbours.
 TEST_F(PeerPathsTest, control_packets_follow_what_is_delivered) {
   for (const EvIndex ev : {4_ev, 3_ev, 2_ev, 5_ev}) {
-    paths_->on_delivered(ev, us(ev.value()));
+    paths_->on_delivered(us(ev.value()), ev, us(ev.value()));
     EvIndex picked[2];
     for (EvIndex& each : picked) each = control();
     EXPECT_TRUE(picked[0] == ev || picked[1] == ev) << ev;
@@ -419,7 +417,7 @@ TEST_F(PeerPathsTest, control_packets_follow_what_is_delivered) {
   lose(2_ev, 20);
   lose(2_ev, 21);
   ASSERT_EQ(state(2_ev), EvState::kAssumedBad);
-  paths_->on_delivered(2_ev, us(19));  // an answer that was late: the path is no better for it
+  paths_->on_delivered(us(22), 2_ev, us(19));  // an answer that was late: the path is no better for it
   for (int i = 0; i < 4; ++i) {
     EXPECT_NE(control(), 2_ev);
   }
@@ -458,7 +456,7 @@ TEST_F(PeerPathsTest, a_receiver_asks_one_path_of_each_plane_per_interval) {
 TEST_F(PeerPathsTest, a_silent_check_is_followed_by_one_of_the_reverse_ev) {
   constexpr EvIndex kDead = 4_ev;
   for (int i = 0; i < 2; ++i) control();
-  paths_->on_delivered(0_ev, us(1));
+  paths_->on_delivered(us(1), 0_ev, us(1));
   bool was_silent = false;
   int silent = 0;
   for (int64_t round = 1; round < 200 && silent < 3; ++round) {
@@ -489,7 +487,7 @@ TEST_F(PeerPathsTest, a_silent_check_is_followed_by_one_of_the_reverse_ev) {
 
 // [MRC-EVS-17] A host that does not run answers on no plane, and timers expire as they do for dead paths.
 TEST_F(PeerPathsTest, silence_on_all_planes_is_evidence_against_none) {
-  for (const EvIndex ev : {0_ev, 1_ev}) paths_->on_delivered(ev, us(1));
+  for (const EvIndex ev : {0_ev, 1_ev}) paths_->on_delivered(us(1), ev, us(1));
   for (Instant now = us(200000); now < us(4000000); now = now + interval() * 2) {
     for (int i = 0; i < 2; ++i) control();
     paths_->on_inbound(now, 0_plane, 0);
@@ -502,7 +500,7 @@ TEST_F(PeerPathsTest, silence_on_all_planes_is_evidence_against_none) {
   EXPECT_EQ(counters_.ev_assumed_bad, 0u);
   EXPECT_EQ(counters_.plane_suspensions, 0u);
   // One answer, and the same silence of an EV is evidence.
-  paths_->on_delivered(1_ev, us(4000000));
+  paths_->on_delivered(us(4000000), 1_ev, us(4000000));
   paths_->on_unanswered(us(4100000), 0_ev, us(4000001));
   EXPECT_EQ(state(0_ev), EvState::kGood);
   paths_->on_unanswered(us(4100000), 0_ev, us(4000000));
@@ -511,7 +509,7 @@ TEST_F(PeerPathsTest, silence_on_all_planes_is_evidence_against_none) {
 
 // [MRC-EVS-17]
 TEST_F(PeerPathsTest, a_packet_that_counted_as_lost_brings_its_path_back) {
-  paths_->on_delivered(0_ev, us(1));
+  paths_->on_delivered(us(1), 0_ev, us(1));
   paths_->on_lost(us(100), 0_ev, us(10));
   paths_->on_lost(us(100), 0_ev, us(20));
   ASSERT_EQ(state(0_ev), EvState::kAssumedBad);
@@ -596,7 +594,7 @@ class LossyPlaneTest : public PeerPathsTest {
       }
     }
   }
-  void deliver(PlaneId plane, int64_t sent) { paths_->on_delivered(ev_at(plane.value()), us(sent)); }
+  void deliver(PlaneId plane, int64_t sent) { paths_->on_delivered(us(sent), ev_at(plane.value()), us(sent)); }
   void lose(PlaneId plane, int64_t sent) { paths_->on_lost(us(now_), ev_at(plane.value()), us(sent)); }
   // The planes that are probed in that many half intervals, in which other packets are delivered by plane 0. Of the
   // probes every `every`th is unanswered.
@@ -1009,7 +1007,7 @@ TEST_F(LossyPlaneTest, packets_that_counted_as_lost_bring_their_plane_back) {
     carry({0, 5});
     ASSERT_FALSE(paths_->plane_usable(1_plane));
     for (int i = 0; i < 120; ++i) {
-      paths_->on_delivered(1_ev, us(now_ - 10));
+      paths_->on_delivered(us(now_), 1_ev, us(now_ - 10));
       paths_->on_loss_refuted(us(now_), 1_ev, us(now_ - 10), timed_out);
     }
     EXPECT_EQ(paths_->plane_usable(1_plane), !timed_out);

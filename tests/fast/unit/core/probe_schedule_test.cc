@@ -215,7 +215,7 @@ TEST_F(ProbeScheduleTest, each_link_is_probed_once_from_the_connection_on) {
   EXPECT_EQ(probes_->next_time(), Instant::never());
   probes_->begin_first(schedule_time(100000));  // another QP to the peer
   EXPECT_EQ(probes_->next_time(), Instant::never());
-  health_->on_delivered(0_ev, schedule_time(1));
+  health_->on_delivered(schedule_time(1), 0_ev, schedule_time(1));
   EXPECT_FALSE(probes_->tests_link(0_ev));
 }
 
@@ -305,7 +305,7 @@ TEST_F(ProbeScheduleTest, two_silent_checks_in_a_row_are_reported_unless_somethi
       probes_->on_lost(sent + interval(), ev);
       EXPECT_EQ(probes_->on_silent_check(ev, sent), round == 2 && !delivered);
       EXPECT_FALSE(probes_->on_silent_check(ev, sent));  // the same one
-      if (delivered) health_->on_delivered(2_ev, sent);
+      if (delivered) health_->on_delivered(sent, 2_ev, sent);
     }
   }
 }
@@ -356,7 +356,7 @@ TEST_F(ProbeScheduleTest, silent_checks_are_counted_from_the_last_delivery) {
     probes_->on_inbound(sent, 0_plane);
     probes_->on_lost(sent + interval(), ev);
     EXPECT_EQ(probes_->on_silent_check(ev, sent), round == 5 || round == 6) << round;
-    if (round == 2) health_->on_delivered(2_ev, sent);
+    if (round == 2) health_->on_delivered(sent, 2_ev, sent);
   }
 }
 
