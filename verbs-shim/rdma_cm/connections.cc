@@ -41,8 +41,8 @@ int Service::listen(const Call& call, const rdma_ucm_listen& in) {
   if (id->state != Id::State::kBound) return EINVAL;
   if ((error = claim_port(id)) != 0) return error;
   const uint32_t backlog = in.backlog == 0 || in.backlog > kMaxBacklog ? kMaxBacklog : in.backlog;
-  endpoint_.listen(id->socket->number(), id->handle, id->datagram ? cm::Type::kSidrReq : cm::Type::kReq, id->port_space,
-                   backlog);
+  endpoint_.listen(id->socket->number(), id->handle, id->datagram ? cm::Type::kSidrReq : cm::Type::kReq,
+                   id->binding.port_space, backlog);
   id->state = Id::State::kListening;
   return 0;
 }
@@ -64,7 +64,7 @@ cm::Parameters Service::parameters_of(const Id& id, const rdma_ucm_conn_param& p
 }
 
 int Service::send_connect(Id* id, const cm::Message& request) {
-  cm::Address source = id->local;
+  cm::Address source = id->binding.address;
   if (is_ipv4(source) && source.ip[12] == 127) source = {};  // the route's: any of 127/8 reaches any
   id->connection = endpoint_.connect(Context::now(), id->remote, source, request);
   if (id->connection == 0) return ENOMEM;
@@ -83,12 +83,12 @@ int Service::connect(const Call& call, const rdma_ucm_connect& in) {
       !fits(request.private_data, in.conn_param, id->datagram ? cm::kSidrReqPrivate : cm::kReqPrivate))
     return EINVAL;
   request.type = id->datagram ? cm::Type::kSidrReq : cm::Type::kReq;
-  request.port_space = id->port_space;
-  request.port = id->local.port;
-  request.parameters = id->own = parameters_of(*id, in.conn_param);
-  id->responder_resources = id->own.responder_resources;
-  id->initiator_depth = id->own.initiator_depth;
-  id->retry_count = id->own.retry_count;
+  request.port_space = id->binding.port_space;
+  request.port = id->binding.address.port;
+  request.parameters = id->qp.own = parameters_of(*id, in.conn_param);
+  id->qp.responder_resources = id->qp.own.responder_resources;
+  id->qp.initiator_depth = id->qp.own.initiator_depth;
+  id->qp.retry_count = id->qp.own.retry_count;
   return send_connect(id, request);
 }
 
@@ -97,9 +97,9 @@ int Service::answer_datagram(Id* id, const rdma_ucm_accept& in) {
   cm::Message reply;
   reply.private_data = private_of(in.conn_param);
   if (!fits(reply.private_data, in.conn_param, cm::kSidrRepPrivate)) return EINVAL;
-  if (in.conn_param.qkey != 0) id->qkey = in.conn_param.qkey;
-  reply.qkey = id->qkey;
-  reply.parameters = id->own = parameters_of(*id, in.conn_param);
+  if (in.conn_param.qkey != 0) id->qp.qkey = in.conn_param.qkey;
+  reply.qkey = id->qp.qkey;
+  reply.parameters = id->qp.own = parameters_of(*id, in.conn_param);
   if (!endpoint_.command(id->connection, [&](cm::Connection* c) { return c->answer(Context::now(), reply); }))
     return EINVAL;
   id->uid = in.uid;
@@ -114,10 +114,10 @@ int Service::answer_request(Id* id, const rdma_ucm_accept& in) {
       !fits(data, in.conn_param, cm::kRepPrivate))
     return EINVAL;
   cm::Parameters own = parameters_of(*id, in.conn_param);
-  own.psn = id->own.psn;  // it may be in the queue pair already
-  id->own = own;
-  id->responder_resources = own.responder_resources;
-  id->initiator_depth = own.initiator_depth;
+  own.psn = id->qp.own.psn;  // it may be in the queue pair already
+  id->qp.own = own;
+  id->qp.responder_resources = own.responder_resources;
+  id->qp.initiator_depth = own.initiator_depth;
   id->uid = in.uid;
   endpoint_.command(id->connection, [&](cm::Connection* c) { return c->accept(Context::now(), own, data); });
   return 0;

@@ -36,8 +36,8 @@ void put_datagram(rdma_ucm_ud_param* out, const Id& id, const cm::Event& from, s
   std::copy_n(from.private_data.bytes.begin(), from.private_data.size, out->private_data);
   out->private_data_len = static_cast<uint8_t>(shown);
   if (from.type != cm::Event::Type::kResolved) return;
-  out->qp_num = id.peer.qpn;
-  out->qkey = id.qkey;
+  out->qp_num = id.qp.peer.qpn;
+  out->qkey = id.qp.qkey;
   put_peer_address(id, &out->ah_attr);
 }
 
@@ -68,7 +68,7 @@ void Service::queue(Id* id, EventKind kind, int status, const cm::Event* from, u
     put_parameters(&answer.param.conn, ids_.at(child)->peer);
     put_private(&answer.param.conn, from->private_data, cm::kReqPrivate);
   } else if (kind == kConnectResponse) {
-    put_parameters(&answer.param.conn, id->peer);
+    put_parameters(&answer.param.conn, id->qp.peer);
     put_private(&answer.param.conn, from->private_data, cm::kRepPrivate);
   } else if (kind == kRejected && from->private_data.size > 0) {
     put_private(&answer.param.conn, from->private_data, cm::kRejPrivate);
@@ -88,22 +88,22 @@ void Service::on_request(const cm::Event& event) {
   }
   Id* const of = listener->second.get();
   Id* const id = add_id(of->channel);
-  id->port_space = of->port_space;
+  id->binding.port_space = of->binding.port_space;
   id->datagram = of->datagram;
   id->state = Id::State::kConnection;
   id->connection = event.connection;
-  id->local = connection->path().local;
-  id->local.port = of->local.port;
+  id->binding.address = connection->path().local;
+  id->binding.address.port = of->binding.address.port;
   id->remote = connection->path().remote;
   id->remote.port = connection->client_port();
-  id->peer = connection->peer();
-  id->peer_known = true;
-  id->retry_count = id->peer.retry_count;
-  id->rnr_retry_count = id->peer.rnr_retry_count;
-  id->responder_resources = id->peer.initiator_depth;
-  id->initiator_depth = id->peer.responder_resources;
-  id->port = ports_.port_for(id->local);
-  id->own = parameters_of(*id, {});  // librdmacm moves its queue pair to RTS before it accepts: the PSN is final
+  id->qp.peer = connection->peer();
+  id->qp.peer_known = true;
+  id->qp.retry_count = id->qp.peer.retry_count;
+  id->qp.rnr_retry_count = id->qp.peer.rnr_retry_count;
+  id->qp.responder_resources = id->qp.peer.initiator_depth;
+  id->qp.initiator_depth = id->qp.peer.responder_resources;
+  id->port = ports_.port_for(id->binding.address);
+  id->qp.own = parameters_of(*id, {});  // librdmacm moves its queue pair to RTS before it accepts: the PSN is final
   id_of_connection_[event.connection] = id->handle;
   queue(of, kConnectRequest, 0, &event, id->handle);
 }
@@ -118,17 +118,17 @@ void Service::on_event(const cm::Event& event) {
   switch (event.type) {
     case Type::kResponse:
       if (connection == nullptr) return;
-      id->peer = connection->peer();
-      id->peer_known = true;
-      id->responder_resources = id->peer.initiator_depth;
-      id->initiator_depth = id->peer.responder_resources;
-      id->rnr_retry_count = id->peer.rnr_retry_count;
+      id->qp.peer = connection->peer();
+      id->qp.peer_known = true;
+      id->qp.responder_resources = id->qp.peer.initiator_depth;
+      id->qp.initiator_depth = id->qp.peer.responder_resources;
+      id->qp.rnr_retry_count = id->qp.peer.rnr_retry_count;
       return queue(id, kConnectResponse, 0, &event);
     case Type::kResolved:
       if (connection == nullptr) return;
-      id->peer = connection->peer();
-      id->peer_known = true;
-      id->qkey = connection->qkey();
+      id->qp.peer = connection->peer();
+      id->qp.peer_known = true;
+      id->qp.qkey = connection->qkey();
       return queue(id, kEstablished, 0, &event);
     case Type::kNotResolved:
       return queue(id, kUnreachable, event.status, &event);

@@ -14,6 +14,7 @@
 
 #include "cm/connection.h"
 #include "fd.h"
+#include "rdma_cm/bindings.h"
 #include "rdma_cm/ports.h"
 #include "rdma_cm/sockets.h"
 
@@ -82,28 +83,32 @@ class HeldFile {
 inline constexpr uint32_t kDefaultQkey = 0x01234567;  // of RDMA_PS_UDP, as the kernel has it
 inline constexpr uint8_t kDefaultAckTimeout = 18;     // about a second for each of retry_cnt + 1 [VRB-QP-4]
 
+// Of the queue pair that the application makes for an id: what INIT_QP_ATTR reports of it.
+struct QpAttributes {
+  cm::Parameters own, peer;
+  bool peer_known = false;
+  uint32_t qkey = kDefaultQkey;                          // datagrams: of its own queue pair
+  uint8_t responder_resources = 0, initiator_depth = 0;  // as agreed
+  uint8_t retry_count = 7, rnr_retry_count = 7;
+  uint8_t ack_timeout = kDefaultAckTimeout;  // an option
+};
+
 struct Id {
   enum class State : uint8_t { kIdle, kBound, kAddressResolved, kRouteResolved, kListening, kConnection };
 
   uint32_t handle = 0;
   uint64_t uid = 0;  // the application's; 0 until it has accepted
   Channel* channel = nullptr;
-  uint16_t port_space = 0;
-  bool datagram = false;  // of UD queue pairs: SIDR in place of connections
-  State state = State::kIdle;
-  cm::Address local, remote;
-  bool ipv6_only = false, reuse_address = false;
-  bool bound = false;                                    // to the port of `local`
-  std::shared_ptr<Socket> socket;                        // of that port; datagrams may be without
-  Port port;                                             // of the device
-  uint64_t connection = 0;                               // of the endpoint; 0: none
-  cm::Parameters own, peer;                              // of the queue pairs
-  uint32_t qkey = kDefaultQkey;                          // datagrams: of its own queue pair
-  uint8_t responder_resources = 0, initiator_depth = 0;  // as agreed
-  uint8_t retry_count = 7, rnr_retry_count = 7;
-  uint8_t ack_timeout = kDefaultAckTimeout;  // of the queue pair; an option
-  bool peer_known = false;
   uint32_t events_reported = 0;
+  State state = State::kIdle;
+  bool datagram = false;  // of UD queue pairs: SIDR in place of connections
+  Binding binding;        // its own address
+  bool bound = false;     // to the port of `binding`
+  cm::Address remote;
+  std::shared_ptr<Socket> socket;  // of the port that it is bound to; datagrams may be without
+  Port port;                       // of the device
+  uint64_t connection = 0;         // of the endpoint; 0: none
+  QpAttributes qp;
 };
 
 // A membership of an id in a multicast group, by JOIN_MCAST. [CM-MC-1]

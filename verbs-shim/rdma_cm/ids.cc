@@ -70,7 +70,7 @@ int Service::create_id(const Call& call, const rdma_ucm_create_id& in) {
   if (ids_.size() >= kMaxIds) return ENOMEM;
   Id* const id = add_id(call.channel);
   id->uid = in.uid;
-  id->port_space = in.ps;
+  id->binding.port_space = in.ps;
   id->datagram = in.ps == RDMA_PS_UDP || (in.ps == RDMA_PS_IB && in.qp_type == IBV_QPT_UD);
   const int error = respond(in.response, call.out_size, rdma_ucm_create_id_resp{id->handle});
   if (error != 0) destroy(id);
@@ -99,19 +99,20 @@ Socket* Service::reply_socket(bool ipv4) {
 
 // Another id of this process has the port. [CM-PORT-1]
 bool Service::is_taken(const Id& wanted, bool reusable) const {
-  const Binding asked = {wanted.port_space, wanted.local, wanted.ipv6_only, reusable};
+  Binding asked = wanted.binding;
+  asked.reusable = reusable;
   return std::any_of(ids_.begin(), ids_.end(), [&](const auto& entry) {
     const Id& id = *entry.second;
-    return &id != &wanted && id.bound && conflicts(asked, {id.port_space, id.local, id.ipv6_only, id.reuse_address});
+    return &id != &wanted && id.bound && conflicts(asked, id.binding);
   });
 }
 
 // A socket of its own; a port of 0 becomes that of the socket.
 int Service::open_socket(Id* id) {
   const uint32_t number = sockets_.new_handle();
-  auto opened = Socket::bind(id->local, {id->ipv6_only, id->reuse_address}, number);
+  auto opened = Socket::bind(id->binding.address, {id->binding.family_only, id->binding.reusable}, number);
   if (opened == nullptr || !watch(*opened, kSocket, number)) return errno;
-  id->local.port = opened->address().port;
+  id->binding.address.port = opened->address().port;
   id->socket = std::move(opened);
   sockets_.emplace(number, id->socket);
   return 0;
@@ -129,12 +130,12 @@ void Service::release_socket(Id* id) {
 // without one where something else has the number: a datagram rsocket gives its id that of its own UDP socket, and
 // never listens. [CM-DEV-4]
 int Service::bind_socket(Id* id) {
-  if (id->local.port != 0) {
-    if (is_taken(*id, id->reuse_address)) return EADDRINUSE;
+  if (id->binding.address.port != 0) {
+    if (is_taken(*id, id->binding.reusable)) return EADDRINUSE;
     for (const auto& [other, entry] : sockets_) {
       auto open = entry.lock();
-      if (open == nullptr || !(open->address() == id->local)) continue;
-      if (!id->reuse_address) open->set_reusable(false);
+      if (open == nullptr || !(open->address() == id->binding.address)) continue;
+      if (!id->binding.reusable) open->set_reusable(false);
       id->socket = std::move(open);
       return 0;
     }
@@ -147,9 +148,9 @@ int Service::bind_socket(Id* id) {
 // one which shares it is found. [CM-PORT-2]
 int Service::claim_port(Id* id) {
   if (id->socket == nullptr) return EADDRINUSE;
-  if (!id->reuse_address) return 0;
+  if (!id->binding.reusable) return 0;
   if (is_taken(*id, false)) return EADDRINUSE;
-  id->reuse_address = false;
+  id->binding.reusable = false;
   if (id->socket.use_count() > 1) {  // with an id of another port space
     id->socket->set_reusable(false);
     return 0;
@@ -157,7 +158,7 @@ int Service::claim_port(Id* id) {
   release_socket(id);
   const int error = open_socket(id);
   if (error == 0) return 0;
-  id->reuse_address = true;
+  id->binding.reusable = true;
   open_socket(id);  // where that fails, too, the id has lost its port
   return error;
 }
@@ -165,16 +166,16 @@ int Service::claim_port(Id* id) {
 // Allowed as long as the id does not listen, and forbidden only before it is bound, as by the kernel. [CM-PORT-2]
 int Service::set_reuse_address(Id* id, bool allowed) {
   if (allowed ? id->state == Id::State::kListening : id->state != Id::State::kIdle) return EINVAL;
-  id->reuse_address = allowed;
+  id->binding.reusable = allowed;
   if (id->socket.use_count() == 1) id->socket->set_reusable(allowed);
   return 0;
 }
 
 int Service::bind(Id* id, const cm::Address& address) {
   if (id->state != Id::State::kIdle) return EINVAL;
-  id->local = address;
+  id->binding.address = address;
   if (const int error = bind_socket(id)) {
-    id->local = {};
+    id->binding.address = {};
     return error;
   }
   id->bound = true;
@@ -212,12 +213,12 @@ int Service::resolve(Id* id, const void* source, size_t source_size, const void*
     remote = loopback(is_ipv4(*remote));
     remote->port = port;
   }
-  if (const int error = find_route(*remote, &id->local)) return error;
+  if (const int error = find_route(*remote, &id->binding.address)) return error;
   id->remote = *remote;
-  if (id->local.port == 0)
+  if (id->binding.address.port == 0)
     if (const Socket* const socket = reply_socket(is_ipv4(*remote)))
-      id->local.port = client_ports_.next(socket->address().port);
-  id->port = ports_.port_for(id->local);
+      id->binding.address.port = client_ports_.next(socket->address().port);
+  id->port = ports_.port_for(id->binding.address);
   if (id->port.device == nullptr) {
     queue(id, kAddrError, -ENODEV);
     return 0;
@@ -271,11 +272,11 @@ int Service::set_option(const Call& call, const rdma_ucm_set_option& in) {
       return in.optlen == sizeof value ? set_reuse_address(id, value != 0) : EINVAL;
     case RDMA_OPTION_ID_AFONLY:
       if (in.optlen != sizeof value || id->state != Id::State::kIdle) return EINVAL;
-      id->ipv6_only = value != 0;
+      id->binding.family_only = value != 0;
       return 0;
     case RDMA_OPTION_ID_ACK_TIMEOUT:  // one byte
       if (in.optlen != 1 || id->datagram) return EINVAL;
-      id->ack_timeout = static_cast<uint8_t>(value);
+      id->qp.ack_timeout = static_cast<uint8_t>(value);
       return 0;
     case RDMA_OPTION_ID_TOS:  // one byte; the datagrams' class is the device's
       return in.optlen == 1 ? 0 : EINVAL;

@@ -36,7 +36,7 @@ int Service::join(const Call& call, uint32_t handle, uint64_t uid, const cm::Add
   event.answer.event = kMulticastJoin;
   rdma_ucm_ud_param& to = event.answer.param.ud;
   to.qp_num = kMulticastQpn;
-  to.qkey = id->qkey;
+  to.qkey = id->qp.qkey;
   std::copy_n(group.ip.begin(), group.ip.size(), to.ah_attr.grh.dgid);  // of IPv4 the mapped address, as in RoCE v2
   to.ah_attr.grh.sgid_index = id->port.gid_index;
   to.ah_attr.grh.hop_limit = kGroupHopLimit;

@@ -32,8 +32,8 @@ uint16_t put(const cm::Address& from, Address* to) {
 // The peer's GID, or what it would be over InfiniBand's Ethernet before it is known. An address that is its own source
 // is this host's, also one that is no GID.
 const std::array<uint8_t, 16>& peer_gid(const Id& id) {
-  if (id.peer_known) return id.peer.gid;
-  return id.remote.ip == id.local.ip ? id.port.gid : id.remote.ip;
+  if (id.qp.peer_known) return id.qp.peer.gid;
+  return id.remote.ip == id.binding.address.ip ? id.port.gid : id.remote.ip;
 }
 
 bool has_route(const Id& id) {
@@ -74,7 +74,7 @@ void put_record(const Id& id, ib_path_rec_data* out) {
 }  // namespace
 
 void put_peer_address(const Id& id, ib_uverbs_ah_attr* out) {
-  std::copy_n(id.peer.gid.begin(), 16, out->grh.dgid);
+  std::copy_n(id.qp.peer.gid.begin(), 16, out->grh.dgid);
   out->grh.sgid_index = id.port.gid_index;
   out->grh.hop_limit = kHopLimit;
   out->is_global = 1;
@@ -86,7 +86,7 @@ int Service::query_route(const Call& call, const rdma_ucm_query& in) {
   const Id* const id = find(in.id, call.channel, &error);
   if (id == nullptr) return error;
   rdma_ucm_query_route_resp answer{};
-  put(id->local, &answer.src_addr);
+  put(id->binding.address, &answer.src_addr);
   put(id->remote, &answer.dst_addr);
   answer.ibdev_index = UINT32_MAX;
   if (id->port.device != nullptr) {
@@ -122,7 +122,7 @@ int Service::query(const Call& call, const rdma_ucm_query& in) {
     answer.ibdev_index = static_cast<uint32_t>(device_index(id->port.device));
   }
   if (in.option == RDMA_USER_CM_QUERY_ADDR) {
-    answer.src_size = put(id->local, &answer.src_addr);
+    answer.src_size = put(id->binding.address, &answer.src_addr);
     answer.dst_size = put(id->remote, &answer.dst_addr);
   } else {  // struct sockaddr_ib: family, P_Key, flow label, GID, service
     static constexpr uint16_t kFamily = 27, kSize = 48;
@@ -145,28 +145,28 @@ void Service::fill_attributes(const Id& id, uint32_t state, ib_uverbs_qp_attr* o
   out->qp_attr_mask = IBV_QP_STATE;
   if (id.datagram) {  // the same for every state, as from the kernel
     out->qp_attr_mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
-    out->qkey = id.qkey;
+    out->qkey = id.qp.qkey;
   } else if (state == IBV_QPS_INIT) {
     out->qp_attr_mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
     if (id.connection != 0) {
       out->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-      if (id.responder_resources > 0) out->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+      if (id.qp.responder_resources > 0) out->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     }
   } else if (state == IBV_QPS_RTR) {
     out->qp_attr_mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
                          IBV_QP_MIN_RNR_TIMER;
-    out->path_mtu = std::min(id.peer.mtu, id.port.mtu);
-    out->dest_qp_num = id.peer.qpn;
-    out->rq_psn = id.peer.psn;
-    out->max_dest_rd_atomic = std::min(id.responder_resources, kMaxReads);
+    out->path_mtu = std::min(id.qp.peer.mtu, id.port.mtu);
+    out->dest_qp_num = id.qp.peer.qpn;
+    out->rq_psn = id.qp.peer.psn;
+    out->max_dest_rd_atomic = std::min(id.qp.responder_resources, kMaxReads);
     put_peer_address(id, &out->ah_attr);
   } else {
     out->qp_attr_mask |= IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-    out->sq_psn = id.own.psn;
-    out->timeout = id.ack_timeout;
-    out->retry_cnt = id.retry_count;
-    out->rnr_retry = id.rnr_retry_count;
-    out->max_rd_atomic = std::min(id.initiator_depth, kMaxReads);
+    out->sq_psn = id.qp.own.psn;
+    out->timeout = id.qp.ack_timeout;
+    out->retry_cnt = id.qp.retry_count;
+    out->rnr_retry = id.qp.rnr_retry_count;
+    out->max_rd_atomic = std::min(id.qp.initiator_depth, kMaxReads);
   }
 }
 
@@ -175,7 +175,7 @@ int Service::init_qp_attr(const Call& call, const rdma_ucm_init_qp_attr& in) {
   const Id* const id = find(in.id, call.channel, &error);
   if (id == nullptr) return error;
   const bool known = in.qp_state == IBV_QPS_INIT || in.qp_state == IBV_QPS_RTR || in.qp_state == IBV_QPS_RTS;
-  if (!known || id->port.device == nullptr || (in.qp_state != IBV_QPS_INIT && !id->peer_known && !id->datagram))
+  if (!known || id->port.device == nullptr || (in.qp_state != IBV_QPS_INIT && !id->qp.peer_known && !id->datagram))
     return EINVAL;
   ib_uverbs_qp_attr answer{};
   fill_attributes(*id, in.qp_state, &answer);
