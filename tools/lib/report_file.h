@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <string>
 
+#include "fd.h"
+
 namespace mrc::tools {
 
 class ReportFile {
@@ -27,9 +29,12 @@ class ReportFile {
       out_ = stdout;
       return true;
     }
-    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd >= 0) out_ = ::fdopen(fd, "w");
-    return out_ != nullptr;
+    Fd fd(::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+    if (!fd) return false;
+    out_ = ::fdopen(fd.get(), "w");
+    if (out_ == nullptr) return false;
+    fd.release();  // fclose() closes it
+    return true;
   }
 
   // Replaces what was written before. False and errno on failure.

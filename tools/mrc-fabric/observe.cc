@@ -59,16 +59,18 @@ void filter_probes(int fd) {
 }
 
 Watcher watch(const LabState& state, const Topology& topology, const NodeId& node) {
-  int fd = -1;
+  Fd made;
   std::map<int, std::string> ports;
   inside_netns(state.netns(node), [&] {
-    fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);  // protocol 0: deaf until it is filtered
+    // Protocol 0: deaf until it is filtered.
+    made = opened(socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     for (const Link* l : topology.links_of(node)) {
       const std::string& name = Topology::end_at(*l, node).name;
       ports[static_cast<int>(if_nametoindex(name.c_str()))] = name;
     }
   });
-  Watcher w{node, opened(fd), std::move(ports)};
+  Watcher w{node, std::move(made), std::move(ports)};
+  const int fd = w.socket.get();
   filter_probes(fd);
   setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kWatcherBuffer, sizeof kWatcherBuffer);
   sockaddr_ll all{};

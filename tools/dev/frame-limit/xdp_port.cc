@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "fd.h"
 #include "port.h"
 
 namespace frame_limit {
@@ -44,8 +45,8 @@ struct Ring {
   }
 };
 
-long bpf(bpf_cmd command, bpf_attr* attributes) {
-  return ::syscall(SYS_bpf, command, attributes, sizeof(*attributes));
+int bpf(bpf_cmd command, bpf_attr* attributes) {
+  return static_cast<int>(::syscall(SYS_bpf, command, attributes, sizeof(*attributes)));
 }
 
 template <typename T>
@@ -65,7 +66,7 @@ class XdpPort final : public Port {
  private:
   void attach(uint32_t interface);
 
-  int fd_ = -1;
+  mrc::Fd fd_, sockets_, program_, link_;
   uint8_t* memory_ = nullptr;
   Ring<uint64_t> fill_{}, completion_{};
   Ring<xdp_desc> rx_{}, tx_{};
@@ -76,24 +77,25 @@ class XdpPort final : public Port {
 XdpPort::XdpPort(const std::string& interface) {
   const uint32_t index = if_nametoindex(interface.c_str());
   if (index == 0) fail("interface " + interface);
-  fd_ = ::socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+  fd_ = mrc::Fd(::socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0));
+  const int fd = fd_.get();
   void* m = ::mmap(nullptr, 2 * kRing * kChunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (fd_ < 0 || m == MAP_FAILED) fail("AF_XDP");
+  if (!fd_ || m == MAP_FAILED) fail("AF_XDP");
   memory_ = static_cast<uint8_t*>(m);
   xdp_umem_reg memory{};
   memory.addr = pointer(memory_);
   memory.len = 2 * kRing * kChunk;
   memory.chunk_size = kChunk;
-  if (::setsockopt(fd_, SOL_XDP, XDP_UMEM_REG, &memory, sizeof(memory)) != 0) fail("memory of AF_XDP");
+  if (::setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &memory, sizeof(memory)) != 0) fail("memory of AF_XDP");
   for (const int ring : {XDP_UMEM_FILL_RING, XDP_UMEM_COMPLETION_RING, XDP_RX_RING, XDP_TX_RING})
-    if (::setsockopt(fd_, SOL_XDP, ring, &kRing, sizeof(kRing)) != 0) fail("ring of AF_XDP");
+    if (::setsockopt(fd, SOL_XDP, ring, &kRing, sizeof(kRing)) != 0) fail("ring of AF_XDP");
   xdp_mmap_offsets offsets{};
   socklen_t length = sizeof(offsets);
-  if (::getsockopt(fd_, SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &length) != 0) fail("offsets of AF_XDP");
-  fill_.map(fd_, static_cast<off_t>(XDP_UMEM_PGOFF_FILL_RING), offsets.fr);
-  completion_.map(fd_, static_cast<off_t>(XDP_UMEM_PGOFF_COMPLETION_RING), offsets.cr);
-  rx_.map(fd_, XDP_PGOFF_RX_RING, offsets.rx);
-  tx_.map(fd_, static_cast<off_t>(XDP_PGOFF_TX_RING), offsets.tx);
+  if (::getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, &offsets, &length) != 0) fail("offsets of AF_XDP");
+  fill_.map(fd, static_cast<off_t>(XDP_UMEM_PGOFF_FILL_RING), offsets.fr);
+  completion_.map(fd, static_cast<off_t>(XDP_UMEM_PGOFF_COMPLETION_RING), offsets.cr);
+  rx_.map(fd, XDP_PGOFF_RX_RING, offsets.rx);
+  tx_.map(fd, static_cast<off_t>(XDP_PGOFF_TX_RING), offsets.tx);
   for (; fill_.at < kRing; ++fill_.at) fill_[fill_.at] = uint64_t{fill_.at} * kChunk;
   fill_.producer->store(fill_.at, std::memory_order_release);
   in_flight_.resize(kRing / kSlot);
@@ -102,9 +104,9 @@ XdpPort::XdpPort(const std::string& interface) {
   address.sxdp_family = AF_XDP;
   address.sxdp_flags = kSeveralBuffers | XDP_USE_NEED_WAKEUP;
   address.sxdp_ifindex = index;
-  if (::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) fail("bind to " + interface);
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) fail("bind to " + interface);
   int bytes = 4 << 20;
-  (void)::setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
+  (void)::setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
   attach(index);
 }
 
@@ -113,16 +115,17 @@ void XdpPort::attach(uint32_t interface) {
   map.map_type = BPF_MAP_TYPE_XSKMAP;
   map.key_size = map.value_size = 4;
   map.max_entries = 1;
-  const long sockets = bpf(BPF_MAP_CREATE, &map);
+  sockets_ = mrc::Fd(bpf(BPF_MAP_CREATE, &map));
   const uint32_t queue = 0;
+  const int own = fd_.get();
   bpf_attr add{};
-  add.map_fd = static_cast<uint32_t>(sockets);
+  add.map_fd = static_cast<uint32_t>(sockets_.get());
   add.key = pointer(&queue);
-  add.value = pointer(&fd_);
-  if (sockets < 0 || bpf(BPF_MAP_UPDATE_ELEM, &add) != 0) fail("map of sockets");
+  add.value = pointer(&own);
+  if (!sockets_ || bpf(BPF_MAP_UPDATE_ELEM, &add) != 0) fail("map of sockets");
   const bpf_insn code[] = {
       {BPF_LDX | BPF_MEM | BPF_W, 2, 1, offsetof(xdp_md, rx_queue_index), 0},  // key
-      {BPF_LD | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, static_cast<int32_t>(sockets)},
+      {BPF_LD | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, sockets_.get()},
       {0, 0, 0, 0, 0},
       {BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, XDP_PASS},
       {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_redirect_map},
@@ -135,14 +138,15 @@ void XdpPort::attach(uint32_t interface) {
   load.insn_cnt = sizeof(code) / sizeof(code[0]);
   load.license = pointer("MIT");
   load.prog_flags = BPF_F_XDP_HAS_FRAGS;
-  const long program = bpf(BPF_PROG_LOAD, &load);
-  if (program < 0) fail("XDP program");
+  program_ = mrc::Fd(bpf(BPF_PROG_LOAD, &load));
+  if (!program_) fail("XDP program");
   bpf_attr link{};
-  link.link_create.prog_fd = static_cast<uint32_t>(program);
+  link.link_create.prog_fd = static_cast<uint32_t>(program_.get());
   link.link_create.target_ifindex = interface;
   link.link_create.attach_type = BPF_XDP;
   link.link_create.flags = XDP_FLAGS_DRV_MODE;
-  if (bpf(BPF_LINK_CREATE, &link) < 0) fail("XDP program on the interface");
+  link_ = mrc::Fd(bpf(BPF_LINK_CREATE, &link));
+  if (!link_) fail("XDP program on the interface");
 }
 
 uint8_t* XdpPort::reserve() {
@@ -168,7 +172,7 @@ void XdpPort::flush() {
   for (uint32_t before = 0, left = 1; left != before;) {
     before = tx_.at - tx_.consumer->load(std::memory_order_acquire);
     if (before == 0 || (tx_.flags->load(std::memory_order_relaxed) & XDP_RING_NEED_WAKEUP) == 0) break;
-    (void)::sendto(fd_, nullptr, 0, MSG_DONTWAIT, nullptr, 0);
+    (void)::sendto(fd_.get(), nullptr, 0, MSG_DONTWAIT, nullptr, 0);
     left = tx_.at - tx_.consumer->load(std::memory_order_acquire);
   }
   const uint32_t done = completion_.producer->load(std::memory_order_acquire);

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "common.h"
 #include "outgoing.h"
@@ -22,7 +23,7 @@ constexpr uint64_t kSendsBetweenReports = 16;    // of zero copy, by each socket
 constexpr uint64_t kPingStall = 1000000000;  // no answer: the ping or its answer was lost, and not the server delayed
 
 struct SendingPlane {
-  std::vector<int> sources;
+  std::vector<mrc::Fd> sources;
   uint32_t next_source = 0;
   uint64_t turns = 0;  // of all sources
   mrc::tools::CreditWindow window;
@@ -63,16 +64,17 @@ void Client::open() {
     for (uint32_t k = 0; k < options.sources; ++k) {
       socklen_t length;
       Address a = make_address(address_of_plane(options, i), static_cast<uint16_t>(options.port + i), &length);
-      int fd = open_socket(options, a.sa.sa_family, k == 0);
+      mrc::Fd opened = open_socket(options, a.sa.sa_family, k == 0);
+      const int fd = opened.get();
       if (::connect(fd, &a.sa, length) != 0) fail("connect " + address_of_plane(options, i));
       uint16_t segment = static_cast<uint16_t>(options.size);
       int value = segment;
       if (options.burst > 1 && ::setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &value, sizeof(value)) != 0)
         fail("UDP_SEGMENT");
       if (options.zerocopy) enable_zerocopy(fd);
-      p.sources.push_back(fd);
+      p.sources.push_back(std::move(opened));
     }
-    planes.push_back(p);
+    planes.push_back(std::move(p));
   }
 }
 
@@ -84,9 +86,9 @@ void Client::start_plane(SendingPlane* p) {
   Header answer;
   uint64_t give_up = now_ns() + kSilenceLimit;
   while (now_ns() < give_up) {
-    (void)!::send(p->sources[0], &h, sizeof(h), 0);
+    (void)!::send(p->sources[0].get(), &h, sizeof(h), 0);
     for (int i = 0; i < 200; ++i) {
-      ssize_t n = ::recv(p->sources[0], &answer, sizeof(answer), 0);
+      ssize_t n = ::recv(p->sources[0].get(), &answer, sizeof(answer), 0);
       if (n == sizeof(answer) && answer.kind == Kind::kCredit && answer.session == session) return;
       ::usleep(100);
     }
@@ -98,7 +100,7 @@ void Client::start_plane(SendingPlane* p) {
 // True when something arrived; a message that is not a credit is stored in *other.
 bool Client::read_credit(SendingPlane* p, Header* other) {
   Header h;
-  ssize_t n = ::recv(p->sources[0], &h, sizeof(h), 0);
+  ssize_t n = ::recv(p->sources[0].get(), &h, sizeof(h), 0);
   if (n != sizeof(h) || h.session != session) return false;
   if (h.kind == Kind::kCredit) {
     p->window.on_credit(h.value, now_ns());
@@ -110,7 +112,7 @@ bool Client::read_credit(SendingPlane* p, Header* other) {
 
 void Client::send_burst(SendingPlane* p) {
   uint64_t bytes = static_cast<uint64_t>(options.size) * options.burst;
-  int fd = p->sources[p->next_source];
+  int fd = p->sources[p->next_source].get();
   const bool reports_due = p->turns % kSendsBetweenReports == kSendsBetweenReports - 1;
   if (++p->next_source == p->sources.size()) p->next_source = 0, ++p->turns;
   int flags = MSG_NOSIGNAL;
@@ -133,13 +135,13 @@ Header Client::finish() {
     Header h;
     h.kind = Kind::kEnd;
     h.session = session;
-    (void)!::send(planes[0].sources[0], &h, sizeof(h), 0);
+    (void)!::send(planes[0].sources[0].get(), &h, sizeof(h), 0);
     uint64_t until = now_ns() + 20000000;
     while (now_ns() < until) {
       report.kind = Kind::kStart;
       if (!read_credit(&planes[0], &report) || report.kind != Kind::kReport) continue;
       h.value = 1;
-      for (int i = 0; i < 3; ++i) (void)!::send(planes[0].sources[0], &h, sizeof(h), 0);
+      for (int i = 0; i < 3; ++i) (void)!::send(planes[0].sources[0].get(), &h, sizeof(h), 0);
       return report;
     }
   }
@@ -189,15 +191,15 @@ Result Client::bandwidth(double seconds) {
   r.client_cpu_s = cpu;
   r.server_cpu_s = static_cast<double>(report.cpu_us) / 1e6;
   for (const SendingPlane& p : planes)
-    for (const int fd : p.sources)
-      if (options.zerocopy) take_completions(fd, &zerocopy);
+    for (const mrc::Fd& source : p.sources)
+      if (options.zerocopy) take_completions(source.get(), &zerocopy);
   r.zerocopy = zerocopy;
   return r;
 }
 
 Result Client::ping_pong(double seconds) {
   start_session();
-  int fd = planes[0].sources[0];
+  int fd = planes[0].sources[0].get();
   double cpu = cpu_seconds();
   const uint64_t begin = now_ns();
   uint64_t end = begin + static_cast<uint64_t>(seconds * 1e9);

@@ -47,9 +47,10 @@ void poll_busily(int fd) {
 
 }  // namespace
 
-int open_socket(const Options& options, int family, bool receive) {
-  int fd = ::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
-  if (fd < 0) fail("socket");
+mrc::Fd open_socket(const Options& options, int family, bool receive) {
+  mrc::Fd opened(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+  if (!opened) fail("socket");
+  const int fd = opened.get();
   int bytes = 8 << 20;
   if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) != 0)
     ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
@@ -58,7 +59,7 @@ int open_socket(const Options& options, int family, bool receive) {
   int on = 1;
   if (receive && ::setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0) fail("UDP_GRO");
   if (receive && options.busy_poll) poll_busily(fd);
-  return fd;
+  return opened;
 }
 
 }  // namespace udp_limit

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "credit_transfer.h"
+#include "fd.h"
 
 namespace udp_limit {
 
@@ -65,7 +66,7 @@ Address make_address(const std::string& text, uint16_t port, socklen_t* length);
 const std::string& address_of_plane(const Options& options, uint32_t plane);
 
 // A non-blocking UDP socket with large buffers; GRO when `receive`. Exits with a message when it cannot be had.
-int open_socket(const Options& options, int family, bool receive);
+mrc::Fd open_socket(const Options& options, int family, bool receive);
 
 [[noreturn]] void fail(const std::string& what);
 

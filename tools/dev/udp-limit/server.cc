@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "arrival.h"
 #include "common.h"
@@ -15,7 +16,7 @@ namespace udp_limit {
 namespace {
 
 struct ReceivingPlane {
-  int fd = -1;
+  mrc::Fd fd;
   Address credit_to{};
   socklen_t credit_length = 0;
   uint64_t received = 0;
@@ -43,8 +44,8 @@ void Server::open() {
     socklen_t length;
     Address a = make_address(address_of_plane(options, i), static_cast<uint16_t>(options.port + i), &length);
     p.fd = open_socket(options, a.sa.sa_family, true);
-    if (::bind(p.fd, &a.sa, length) != 0) fail("bind " + address_of_plane(options, i));
-    planes.push_back(p);
+    if (::bind(p.fd.get(), &a.sa, length) != 0) fail("bind " + address_of_plane(options, i));
+    planes.push_back(std::move(p));
   }
 }
 
@@ -56,7 +57,7 @@ void Server::credit(ReceivingPlane* p) {
   p->credited = p->received;
   if (!options.sendmmsg) {
     for (uint32_t i = 0; i < options.credits; ++i)
-      (void)!::sendto(p->fd, &h, sizeof(h), 0, &p->credit_to.sa, p->credit_length);
+      (void)!::sendto(p->fd.get(), &h, sizeof(h), 0, &p->credit_to.sa, p->credit_length);
     return;
   }
   iovec iov{&h, sizeof(h)};
@@ -67,7 +68,7 @@ void Server::credit(ReceivingPlane* p) {
     each.msg_hdr.msg_iov = &iov;
     each.msg_hdr.msg_iovlen = 1;
   }
-  (void)!::sendmmsg(p->fd, all.data(), options.credits, 0);
+  (void)!::sendmmsg(p->fd.get(), all.data(), options.credits, 0);
 }
 
 void Server::control(ReceivingPlane* p, const Header& h, const Address& from, socklen_t length) {
@@ -84,7 +85,7 @@ void Server::control(ReceivingPlane* p, const Header& h, const Address& from, so
     credit(p);
   } else if (h.kind == Kind::kEnd && h.session == reception.session()) {
     const Header report = reception.report();
-    (void)!::sendto(p->fd, &report, sizeof(report), 0, &from.sa, length);
+    (void)!::sendto(p->fd.get(), &report, sizeof(report), 0, &from.sa, length);
     done = h.value == 1;  // the client has its report
   }
 }
@@ -99,10 +100,10 @@ bool Server::receive(ReceivingPlane* p) {
   arrival.prepare(&msg);
   msg.msg_control = space;
   msg.msg_controllen = sizeof(space);
-  ssize_t n = ::recvmsg(p->fd, &msg, 0);
+  ssize_t n = ::recvmsg(p->fd.get(), &msg, 0);
   if (n < 0) return false;
   if (n <= 2) {  // ping
-    (void)!::sendto(p->fd, arrival.first(), static_cast<size_t>(n), 0, &from.sa, msg.msg_namelen);
+    (void)!::sendto(p->fd.get(), arrival.first(), static_cast<size_t>(n), 0, &from.sa, msg.msg_namelen);
     return true;
   }
   if (n < static_cast<ssize_t>(sizeof(Header))) return true;
@@ -125,7 +126,7 @@ bool Server::receive(ReceivingPlane* p) {
 // Until the next client, or the next slice of one: the processor is for what is measured meanwhile.
 void Server::sleep() {
   std::vector<pollfd> fds;
-  for (const ReceivingPlane& p : planes) fds.push_back({p.fd, POLLIN, 0});
+  for (const ReceivingPlane& p : planes) fds.push_back({p.fd.get(), POLLIN, 0});
   (void)::poll(fds.data(), fds.size(), -1);
 }
 
