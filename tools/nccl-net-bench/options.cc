@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <sstream>
 
 #include "cases.h"
 #include "collectives.h"
@@ -234,8 +233,7 @@ void finish_options(const Texts& texts, Options& o) {
   o.check = !texts.no_check;
   parse_environment(texts.set, &o.environment);
   parse_environment(texts.against_set, &o.against_environment);
-  std::istringstream words(texts.launch);
-  for (std::string word; words >> word;) o.environment.launch.push_back(word);
+  o.environment.launch = absl::StrSplit(texts.launch, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
   o.against_environment.launch = o.environment.launch;
   if (o.tests == std::vector<std::string>{"all"}) o.tests = Collective::names();
   check_names(o.tests, Collective::names(), "test");

@@ -8,7 +8,8 @@
 // The rows need `make` and the name `Values` in scope.
 #pragma once
 
-#include <sstream>
+#include <absl/strings/str_split.h>
+
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -72,8 +73,7 @@ class SettingMaker {
                  const char* sentence) const {
     Row row = base(name, SettingType::kWord, unit, sentence);
     row.text_value = value;
-    std::istringstream in(words);
-    for (std::string word; in >> word;) row.words.push_back(word);
+    row.words = absl::StrSplit(words, ' ', absl::SkipEmpty());
     return with_default(std::move(row));
   }
   // An enum of setting_words.h.

@@ -1,4 +1,5 @@
 // A port that is a DPDK port with one queue each way, found by its device arguments.
+#include <absl/strings/str_split.h>
 #include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_eal.h>
@@ -6,7 +7,6 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "port.h"
 
@@ -115,9 +115,9 @@ const char* const kKind = "DPDK";
 const char* const kProgram = "mrc-rte-limit";
 
 void prepare_ports(const std::string& arguments) {
-  std::istringstream in("mrc-rte-limit " + arguments);
   static std::vector<std::string> words;  // DPDK keeps them
-  for (std::string word; in >> word;) words.push_back(word);
+  words = absl::StrSplit(arguments, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
+  words.insert(words.begin(), kProgram);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) fail("DPDK does not start");
