@@ -60,8 +60,9 @@ std::string messages_csv(const ScenarioSpec& scenario, const RunResult& r) {
   std::string s = "job,src,dst,bytes,times,posted_us,received_us,sent_us,failed\n";
   for (const Op& op : r.graph.ops)
     s += scenario.workloads[op.job].name + "," + std::to_string(op.src) + "," + std::to_string(op.dst) + "," +
-         std::to_string(op.bytes) + "," + std::to_string(op.repeats) + "," + us_text(op.posted) + "," +
-         us_text(op.received) + "," + us_text(op.sent) + "," + (op.failed ? "1" : "0") + "\n";
+         std::to_string(op.bytes) + "," + std::to_string(op.progress.repeats) + "," + us_text(op.progress.posted) +
+         "," + us_text(op.progress.received) + "," + us_text(op.progress.sent) + "," +
+         (op.progress.failed ? "1" : "0") + "\n";
   return s;
 }
 

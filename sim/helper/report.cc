@@ -62,7 +62,8 @@ std::string completion_chart(const ScenarioSpec& s, const RunResult& r) {
   for (uint32_t job = 0; job < s.workloads.size(); ++job) {
     std::vector<double> times;
     for (const Op& op : r.graph.ops)
-      if (op.job == job && op.sent >= 0 && op.until == 0) times.push_back(us(op.sent - op.posted));
+      if (op.job == job && op.progress.sent >= 0 && op.until == 0)
+        times.push_back(us(op.progress.sent - op.progress.posted));
     if (times.size() < 2) continue;
     std::sort(times.begin(), times.end());
     Curve curve{s.workloads[job].name, {}};

@@ -50,7 +50,8 @@ class Runner final : public Listener {
     r.wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     r.events = simulator_events();
     const Ps end = now_ps();
-    const auto failed = std::count_if(graph_.ops.begin(), graph_.ops.end(), [](const Op& op) { return op.failed; });
+    const auto failed =
+        std::count_if(graph_.ops.begin(), graph_.ops.end(), [](const Op& op) { return op.progress.failed; });
     r.summary = summarise(scenario_, net_, graph_, windows_, end, done_ == graph_.ops.size(),
                           graph_.ops.size() - done_ + static_cast<size_t>(failed));
     for (const FaultSpec& f : scenario_.faults) {
@@ -97,9 +98,9 @@ class Runner final : public Listener {
 
   void post(uint32_t index) {
     Op& op = graph_.ops[index];
-    if (op.posted < 0) op.posted = now_ps();
+    if (op.progress.posted < 0) op.progress.posted = now_ps();
     const uint32_t parts = parts_of(op);
-    op.parts_to_send = op.parts_to_receive = parts;
+    op.progress.parts_to_send = op.progress.parts_to_receive = parts;
     uint64_t left = op.bytes;
     for (uint32_t k = 0; k < parts; ++k) {
       const uint64_t piece = left / (parts - k);
@@ -111,23 +112,23 @@ class Runner final : public Listener {
   void on_sent(uint32_t id) override {
     const uint32_t index = id / parts_;
     Op& op = graph_.ops[index];
-    if (--op.parts_to_send != 0) return;
-    op.sent = now_ps();
-    if (++op.repeats == 1) release(op, true);
-    if (now_ps() < op.until && op.parts_to_receive == 0) {
+    if (--op.progress.parts_to_send != 0) return;
+    op.progress.sent = now_ps();
+    if (++op.progress.repeats == 1) release(op, true);
+    if (now_ps() < op.until && op.progress.parts_to_receive == 0) {
       post(index);
       return;
     }
-    if (op.parts_to_receive == 0) finish(index);
+    if (op.progress.parts_to_receive == 0) finish(index);
   }
 
   void on_received(uint32_t id) override {
     const uint32_t index = id / parts_;
     Op& op = graph_.ops[index];
-    if (--op.parts_to_receive != 0) return;
-    op.received = now_ps();
-    if (op.repeats == 0 || op.until == 0) release(op, false);
-    if (op.parts_to_send == 0) finish(index);
+    if (--op.progress.parts_to_receive != 0) return;
+    op.progress.received = now_ps();
+    if (op.progress.repeats == 0 || op.until == 0) release(op, false);
+    if (op.progress.parts_to_send == 0) finish(index);
   }
 
   // What waits for this operation until it has been sent, or received.
@@ -140,8 +141,8 @@ class Runner final : public Listener {
 
   void on_failed(uint32_t id) override {
     Op& op = graph_.ops[id / parts_];
-    if (op.failed) return;
-    op.failed = true;
+    if (op.progress.failed) return;
+    op.progress.failed = true;
     finish(id / parts_);
   }
 

@@ -30,14 +30,14 @@ Json job_summary(const ScenarioSpec& scenario, const Graph& graph, uint32_t job)
   for (const Op& op : graph.ops) {
     if (op.job != job) continue;
     sources.insert(op.src);
-    failed += op.failed;
-    if (op.posted >= 0) begin = std::min(begin, op.posted);
-    if (op.sent < 0) continue;
-    messages += op.repeats;
-    bytes += op.bytes * op.repeats;
-    end = std::max(end, op.sent);
+    failed += op.progress.failed;
+    if (op.progress.posted >= 0) begin = std::min(begin, op.progress.posted);
+    if (op.progress.sent < 0) continue;
+    messages += op.progress.repeats;
+    bytes += op.bytes * op.progress.repeats;
+    end = std::max(end, op.progress.sent);
     if (op.until == 0) {
-      times.push_back(us(op.sent - op.posted));
+      times.push_back(us(op.progress.sent - op.progress.posted));
       const double rate = 1 / std::max(1e-9, times.back());
       sum += rate;
       squares += rate * rate;

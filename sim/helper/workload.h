@@ -22,19 +22,23 @@
 
 namespace mrc::sim {
 
+// How far the run is with an operation.
+struct OpProgress {
+  uint32_t parts_to_send = 0, parts_to_receive = 0;
+  uint32_t repeats = 0;
+  Ps posted = -1, sent = -1, received = -1;
+  bool failed = false;
+};
+
 struct Op {
   uint32_t src = 0, dst = 0;
   uint64_t bytes = 0;
   Ps start = 0;                             // not before
   Ps until = 0;                             // sent again until then
   uint32_t job = 0;                         // index of the workload
-  uint32_t waits = 0;                       // operations that must be done first
+  uint32_t waits = 0;                       // operations that must be done first; the run counts them down
   uint32_t first_next = 0, next_count = 0;  // into Graph::next
-  // Filled in by the run.
-  uint32_t parts_to_send = 0, parts_to_receive = 0;
-  uint32_t repeats = 0;
-  Ps posted = -1, sent = -1, received = -1;
-  bool failed = false;
+  OpProgress progress;
 };
 
 // An operation that waits for another one, until that has been sent and acknowledged, or until it has been received.

@@ -47,8 +47,8 @@ TEST(Workload, a_ring_goes_on_when_the_chunk_is_received_or_when_its_sender_is_d
         for (uint32_t i = 0; i < op.next_count; ++i, ++followed) {
           const Successor& next = r.graph.next[op.first_next + i];
           EXPECT_EQ(next.when_sent, sent);
-          EXPECT_EQ(r.graph.ops[next.op].posted, sent ? op.sent : op.received) << kind;
-          EXPECT_LT(op.received, op.sent);
+          EXPECT_EQ(r.graph.ops[next.op].progress.posted, sent ? op.progress.sent : op.progress.received) << kind;
+          EXPECT_LT(op.progress.received, op.progress.sent);
         }
       EXPECT_EQ(followed, r.graph.ops.size() - 8);
     }
@@ -129,9 +129,9 @@ TEST_F(TraceFile, starts_what_is_due) {
   write("t.csv", "0,0,1,20000,a\n0,1,2,20000,b,a\n0,2,3,20000,c,a:sent\n200,3,4,20000,d,a\n");
   const RunResult r = run_scenario(load("fabric: tiny\nworkloads: [{kind: trace, file: t.csv}]\n").points[0].spec);
   const std::vector<Op>& ops = r.graph.ops;
-  EXPECT_EQ(ops[1].posted, ops[0].received);
-  EXPECT_EQ(ops[2].posted, ops[0].sent);
-  EXPECT_EQ(ops[3].posted, 200 * kPsPerUs);
+  EXPECT_EQ(ops[1].progress.posted, ops[0].progress.received);
+  EXPECT_EQ(ops[2].progress.posted, ops[0].progress.sent);
+  EXPECT_EQ(ops[3].progress.posted, 200 * kPsPerUs);
   EXPECT_TRUE(r.summary["finished"].get<bool>());
 }
 
