@@ -13,6 +13,13 @@
 namespace mrc::shim {
 
 struct SendRequest {
+  struct Flags {
+    bool signaled = false;
+    bool fenced = false;
+    bool inlined = false;
+    bool solicited = false;
+  };
+
   uint64_t wr_id = 0;
   uint64_t remote_addr = 0;
   uint64_t operand = 0;
@@ -23,13 +30,13 @@ struct SendRequest {
   uint32_t imm = 0;
   ibv_wr_opcode opcode = IBV_WR_RDMA_WRITE;
   uint16_t num_sge = 0;
-  bool signaled = false;
-  bool fenced = false;
-  bool inlined = false;
-  bool solicited = false;
-  bool message = false;    // carried through the mailbox
-  bool delivered = false;  // MRC has completed the message
+  Flags flags;
+  bool message = false;  // carried through the mailbox
+  // MRC has completed the message. What the requester notes of a request is kept beside it, and in no array of its own:
+  // retire() and confirm() read both.
+  bool delivered = false;
 };
+static_assert(sizeof(SendRequest) == 64);  // the size of a cache line
 
 class RequestRing {
  public:
@@ -59,7 +66,7 @@ class RequestRing {
     if (!pace_.due(tail - head)) return;
     for (uint64_t i = head; i != tail; ++i) {
       const SendRequest& e = at(i);
-      MRC_INVARIANT(e.num_sge <= max_sge_ && (!e.inlined || e.length <= max_inline_));
+      MRC_INVARIANT(e.num_sge <= max_sge_ && (!e.flags.inlined || e.length <= max_inline_));
       uint64_t bytes = 0;
       for (uint32_t k = 0; k < e.num_sge; ++k) bytes += sges_[(i & mask_) * max_sge_ + k].length;
       MRC_INVARIANT(bytes == e.length);

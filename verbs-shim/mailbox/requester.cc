@@ -81,10 +81,10 @@ int Requester::fill(const ibv_send_wr& wr, uint64_t length) {
   e.opcode = wr.opcode;
   e.length = static_cast<uint32_t>(length);
   e.imm = wr.imm_data;
-  e.signaled = (wr.send_flags & IBV_SEND_SIGNALED) != 0 || shape_.signal_all;
-  e.fenced = (wr.send_flags & IBV_SEND_FENCE) != 0;
-  e.inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
-  e.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
+  e.flags.signaled = (wr.send_flags & IBV_SEND_SIGNALED) != 0 || shape_.signal_all;
+  e.flags.fenced = (wr.send_flags & IBV_SEND_FENCE) != 0;
+  e.flags.inlined = (wr.send_flags & IBV_SEND_INLINE) != 0;
+  e.flags.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
   e.message = wr.opcode != IBV_WR_RDMA_WRITE && wr.opcode != IBV_WR_RDMA_WRITE_WITH_IMM;
   e.delivered = false;
   if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -98,7 +98,7 @@ int Requester::fill(const ibv_send_wr& wr, uint64_t length) {
   }
   ibv_sge* const sges = ring_.sges_of(pos_.tail);
   e.num_sge = 0;
-  if (!e.inlined) {
+  if (!e.flags.inlined) {
     for (int i = 0; i < wr.num_sge; ++i)
       if (wr.sg_list[i].length > 0) sges[e.num_sge++] = wr.sg_list[i];
   } else if (e.length > 0) {
@@ -148,7 +148,7 @@ void Requester::advance() {
 // False: it has to wait, and with it everything behind it.
 bool Requester::transmit(uint64_t index, Batch* batch) {
   SendRequest& e = ring_.at(index);
-  if (e.fenced && reads_ > 0) return false;  // [VRB-REQ-4]
+  if (e.flags.fenced && reads_ > 0) return false;  // [VRB-REQ-4]
   if (e.opcode == IBV_WR_SEND || e.opcode == IBV_WR_SEND_WITH_IMM) return transmit_send(index, batch);
   if (!announced_.empty()) return false;  // data of an earlier SEND has not gone out yet [VRB-REQ-3]
   if (e.opcode == IBV_WR_RDMA_READ) return transmit_read(index, batch);
@@ -157,9 +157,9 @@ bool Requester::transmit(uint64_t index, Batch* batch) {
   ibv_send_wr* const wr = batch->add();
   wr->wr_id = outbox_->wr_id(ring_.slot_of(index));
   wr->opcode = e.opcode;
-  if (e.signaled) wr->send_flags |= IBV_SEND_SIGNALED;
-  if (e.inlined) wr->send_flags |= IBV_SEND_INLINE;
-  if (e.solicited) wr->send_flags |= IBV_SEND_SOLICITED;
+  if (e.flags.signaled) wr->send_flags |= IBV_SEND_SIGNALED;
+  if (e.flags.inlined) wr->send_flags |= IBV_SEND_INLINE;
+  if (e.flags.solicited) wr->send_flags |= IBV_SEND_SOLICITED;
   wr->sg_list = ring_.sges_of(index);
   wr->num_sge = e.num_sge;
   wr->imm_data = e.imm;
@@ -177,7 +177,7 @@ bool Requester::transmit_send(uint64_t index, Batch* batch) {
     request.flags |= kWithImmediate;
     request.immediate = e.imm;
   }
-  if (e.solicited) request.flags |= kSolicited;
+  if (e.flags.solicited) request.flags |= kSolicited;
   const bool eager = e.length <= kEagerBytes;
   if (!eager) announced_.add(window_.next());
   stage(index, eager ? Note::kSend : Note::kReady, request, nullptr, 0, batch);
@@ -185,7 +185,7 @@ bool Requester::transmit_send(uint64_t index, Batch* batch) {
     ibv_send_wr& wr = batch->wrs[batch->count - 1];
     std::copy_n(ring_.sges_of(index), e.num_sge, batch->own_sges() + 1);
     wr.num_sge += e.num_sge;
-    if (e.inlined) wr.send_flags |= IBV_SEND_INLINE;
+    if (e.flags.inlined) wr.send_flags |= IBV_SEND_INLINE;
   }
   return true;
 }
@@ -195,7 +195,7 @@ bool Requester::transmit_send(uint64_t index, Batch* batch) {
 // transmitted.
 bool Requester::refuse_locally(uint64_t index) {
   for (uint64_t i = pos_.head; i < index; ++i)
-    if (ring_.at(i).message || ring_.at(i).signaled) return false;
+    if (ring_.at(i).message || ring_.at(i).flags.signaled) return false;
   fail_request(index, IBV_WC_LOC_PROT_ERR);
   return false;
 }

@@ -216,7 +216,7 @@ void Requester::retire() {
     const bool done = e.message ? e.delivered && e.number <= window_.confirmed() : pos_.head < pos_.written;
     if (!done) return;
     pos_.retire();
-    if (e.signaled) complete(e, IBV_WC_SUCCESS);
+    if (e.flags.signaled) complete(e, IBV_WC_SUCCESS);
   }
 }
 
@@ -234,7 +234,7 @@ void Requester::complete(SendRequest& e, ibv_wc_status status) {
 // the peer needs. [VRB-RSP-10]
 void Requester::lend(uint64_t index) {
   const SendRequest& e = ring_.at(index);
-  if (index >= pos_.sent || e.inlined || only_receives(e.opcode)) return;
+  if (index >= pos_.sent || e.flags.inlined || only_receives(e.opcode)) return;
   const ibv_sge* const sges = ring_.sges_of(index);
   for (uint32_t i = 0; i < e.num_sge; ++i)
     outbox_->lend_until_drop(keys_->lend(sges[i].lkey, sges[i].addr, sges[i].length, 0, shape_.domain));
