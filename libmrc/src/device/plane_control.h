@@ -1,6 +1,6 @@
 // PlaneControl: the planes that the engine may use: with sockets, administratively enabled, with a link on the
 // interface [MRC-SR-23] [MRC-PORT-2]. Planes that are closed because their address or interface is missing join when
-// the kernel notifies a change with which their sockets can be opened [MRC-PORT-6]. Device lock.
+// the kernel notifies a change with which their sockets can be opened [MRC-PORT-6]. Device lock, but for links().
 #pragma once
 
 #include <optional>
@@ -33,6 +33,8 @@ class PlaneControl {
 
   // Asks the kernel for notifications, of which links() makes sense afterwards.
   void watch_links() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  // Without the lock: for the thread that starts the helper, and from then on for the helper alone, which reads the
+  // notifications before it takes the lock.
   LinkWatch& links() { return links_; }
   // Throws std::bad_alloc.
   void on_links(Instant now, PlaneSet linked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
@@ -50,7 +52,7 @@ class PlaneControl {
   PerPlane<PlaneConfig> planes_ ABSL_GUARDED_BY(device_lock);
   PlaneSet enabled_ ABSL_GUARDED_BY(device_lock) = PlaneSet::all();  // by administration
   PlaneSet linked_ ABSL_GUARDED_BY(device_lock) = PlaneSet::all();   // whose interface has a link
-  LinkWatch links_;
+  LinkWatch links_;                                                  // of one thread at a time, as links()
 };
 
 }  // namespace mrc::device
