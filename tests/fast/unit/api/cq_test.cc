@@ -1,6 +1,8 @@
-// The ring of a CQ by itself; what arms it, and what a full one does, is in events_test.cc.
+// A CQ by itself: its ring, and arming without a channel. The events of an armed one, and what a full one does, are in
+// tests/system/unit/api/events_test.cc.
 #include "api/cq.h"
 
+#include <cerrno>
 #include <vector>
 
 #include "api/context.h"
@@ -32,6 +34,13 @@ TEST_F(CqTest, holds_what_was_asked_for_and_drains_in_order) {
     EXPECT_EQ(mrc_poll_cq(cq, 0, nullptr), 0);
     EXPECT_EQ(mrc_destroy_cq(cq), 0);
   }
+}
+
+// [API-CQ-3]
+TEST_F(CqTest, arming_needs_a_channel) {
+  End a(context, pd);
+  EXPECT_EQ(mrc_req_notify_cq(a.cq, 0), EINVAL);
+  EXPECT_EQ(mrc_req_notify_cq(nullptr, 0), EINVAL);
 }
 
 }  // namespace

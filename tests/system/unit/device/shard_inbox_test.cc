@@ -36,14 +36,6 @@ TEST(ShardInbox, take__all_in_their_order) {
   }
 }
 
-TEST(ShardInbox, push__drops_what_finds_no_room) {
-  ShardInbox inbox;
-  for (uint32_t i = 0; i < ShardInbox::kMaxReports; ++i) ASSERT_TRUE(inbox.push(report(i)));
-  EXPECT_FALSE(inbox.push(report(0)));
-  EXPECT_EQ(inbox.take().size(), ShardInbox::kMaxReports);
-  EXPECT_TRUE(inbox.push(report(0)));
-}
-
 // Two engines whose EVs name the same paths, and a host that both send to.
 class ShardReports : public ::testing::Test {
  protected:
