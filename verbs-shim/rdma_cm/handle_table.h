@@ -25,6 +25,7 @@ class HandleTable {
   auto begin() const { return objects_.begin(); }
   auto end() const { return objects_.end(); }
   auto find(uint32_t handle) { return objects_.find(handle); }
+  auto find(uint32_t handle) const { return objects_.find(handle); }
   auto erase(typename std::map<uint32_t, T>::iterator at) { return objects_.erase(at); }
   void erase(uint32_t handle) { objects_.erase(handle); }
   T& at(uint32_t handle) { return objects_.at(handle); }

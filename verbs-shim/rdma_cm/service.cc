@@ -173,6 +173,41 @@ void Service::drive() {
     }
     if (socket != nullptr) socket->send(transmit->path, transmit->bytes);
   }
+  check();
+}
+
+// Ids, memberships, sockets and connections that refer to one another are there, and nothing has outlived its id.
+void Service::check() const {
+  if constexpr (!kCheckInvariants) return;
+  MRC_INVARIANT(id_of_connection_.size() <= ids_.size() && sockets_.size() <= ids_.size());
+  if (!pace_.due(ids_.size() * (1 + channels_.size()) + multicasts_.size())) return;
+  size_t connections = 0;
+  for (const auto& [handle, id] : ids_) {
+    MRC_INVARIANT(id->handle == handle);
+    check(*id);
+    connections += id->connection != 0;
+  }
+  MRC_INVARIANT(connections == id_of_connection_.size());
+  for (const auto& [number, socket] : sockets_) MRC_INVARIANT(!socket.expired());
+  for (const auto& [handle, joined] : multicasts_) MRC_INVARIANT(ids_.count(joined.of) != 0);
+}
+
+void Service::check(const Id& id) const {
+  using State = Id::State;
+  MRC_INVARIANT(std::any_of(channels_.begin(), channels_.end(), [&](const auto& c) { return c.get() == id.channel; }));
+  MRC_INVARIANT((id.state == State::kConnection) == (id.connection != 0));
+  if (id.connection != 0) {
+    const auto found = id_of_connection_.find(id.connection);
+    MRC_INVARIANT(found != id_of_connection_.end() && found->second == id.handle);
+  }
+  MRC_INVARIANT(id.bound ? id.state != State::kIdle : id.socket == nullptr);
+  if (id.socket != nullptr) {
+    const auto found = sockets_.find(id.socket->number());
+    MRC_INVARIANT(found != sockets_.end() && found->second.lock() == id.socket);
+  }
+  if (id.state == State::kListening) MRC_INVARIANT(id.socket != nullptr && !id.binding.reusable);
+  if (id.state == State::kAddressResolved || id.state == State::kRouteResolved)
+    MRC_INVARIANT(id.port.device != nullptr);
 }
 
 bool Service::watch(const Socket& socket, Watched what, uint32_t number) {

@@ -12,6 +12,7 @@
 
 #include "cm/endpoint.h"
 #include "fd.h"
+#include "invariant.h"
 #include "mutex.h"
 #include "rdma_cm/client_ports.h"
 #include "rdma_cm/handle_table.h"
@@ -64,6 +65,8 @@ class Service {
   void close_channel(Channel* channel) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void wake_for_timers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // where it would sleep for too long
+  void check() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void check(const Id& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Sockets.
   // False: errno.
@@ -144,6 +147,7 @@ class Service {
   ClientPorts client_ports_ ABSL_GUARDED_BY(mutex_);
   uint64_t sleeps_until_ ABSL_GUARDED_BY(mutex_) = 0;  // the thread; 0: it is awake
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;         // the process is
+  mutable InvariantPace pace_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mrc::shim::rdma_cm
