@@ -27,6 +27,7 @@ MAX_LINES = 600
 MAX_README = 120
 MAX_FUNCTION = 70
 MAX_MEMBERS = 15
+PRODUCT = ("libmrc/", "verbs-shim/", "nccl-plugin/", "tools/", "sim/")
 TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "libmrc", "nccl-plugin", "sim", "spec", "tests", "tools", "verbs-shim"}
 # Outside libmrc these may look below the public headers: the simulator and the switch, tests, and tools that decode or replay.
 INSIDERS = ("sim/", "tests/", "tools/mrclog/", "tools/dissector/", "tools/dev/wire-tables/", "tools/dev/udp-limit/", "tools/mrc-info/", "tools/mrcctl/", "tools/mrcd/", "tools/mrc-switch/")
@@ -194,11 +195,10 @@ def check_functions(_path, lines):
 # Structs that none of their functions changes are exempt: configuration, attributes, counters and statuses are lists of values, as
 # long as what they describe.
 TYPE = re.compile(r"(?<!enum )\b(class|struct)\s+(?:\w+\([^)]*\)\s+)?(\w+(?:::\w+)*)(?:\s+final)?(?:\s*:[^{};()]*)?\s*\{")
-SMALL_CLASSES = ("libmrc/src/", "nccl-plugin/", "sim/", "tools/", "verbs-shim/")
 
 
 def check_members(path, lines):
-    if not path.startswith(SMALL_CLASSES):
+    if not path.startswith(PRODUCT):
         return
     text = code_of(lines)
     for found in TYPE.finditer(text):
@@ -211,7 +211,6 @@ def check_members(path, lines):
 
 
 # Descriptors and folders close themselves (fd.h and folder.h in libmrc/environment), so that no return and no exception leaks one.
-PRODUCT = ("libmrc/", "verbs-shim/", "nccl-plugin/", "tools/", "sim/")
 CLOSE = re.compile(r"(?<![\w.>:~])(?:::)?close\((?!\)|int |const |\w+\* )")
 CLOSEDIR = re.compile(r"(?<![\w.>:~])(?:::)?closedir\(")
 NUMBER_TAKEN = re.compile(r"static_cast<bool>\(\w*fd\w*\.get\(\)\)|!\w*fd\w*\.get\(\)")
@@ -338,6 +337,8 @@ def self_test():
         "libmrc/src/core/wide.h": ["#pragma once", "class Wide final : public Base<int> {", " public:", "  explicit Wide(int x) : a_(x), b_{x} {}",
                                    "  int f() const { return a_; }", " private:", "  int a_, b_ = 0;"] +
                                   [f"  std::map<int, std::pair<int, int>> m{i}_{{1, {{2}}}};" for i in range(MAX_MEMBERS - 1)] + ["};"],
+        **{f"libmrc/{folder}/wide.h": ["class Wide {"] + [f"  int m{i}_ = 0;" for i in range(MAX_MEMBERS + 1)] + ["};"]
+           for folder in ("environment", "support", "provider")},
         "verbs-shim/objects/wide.h": ["class Wide {", "  Mutex m_;"] + [f"  int m{i}_ ABSL_GUARDED_BY(m_) = 0;" for i in range(MAX_MEMBERS)] + ["};"],
         "nccl-plugin/src/wide.cc": ["class Outer::Wide : public Base {"] + [f"  int m{i}_ = 0;" for i in range(MAX_MEMBERS + 1)] + ["};"],
         "verbs-shim/objects/open.h": ["class Open {", " public:", "  std::function<void(int)> done;", "  int (*f)(int);", " private:"] +
@@ -357,7 +358,8 @@ def self_test():
     }
     expected = {"libmrc/src/core/a.cc": 5, "libmrc/src/wire/a.h": 3, "tools/mrc-perf/a.cc": 4, "libmrc/src/api/long.cc": 1, "libmrc/src/core/c.cc": 1,
                 "tools/mrc-perf/c.cc": 1, "tools/mrc-perf/wrapped.cc": 1, "libmrc/src/core/inside.h": 1,
-                "libmrc/src/core/wide.h": 1, "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
+                "libmrc/src/core/wide.h": 1, "libmrc/environment/wide.h": 1, "libmrc/support/wide.h": 1, "libmrc/provider/wide.h": 1,
+                "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
                 "verbs-shim/objects/open.h": 1, "libmrc/src/core/busy.h": 1, "libmrc/src/core/hidden.h": 1, "tools/mrcd/close.cc": 8,
                 "tools/mrcd/one_way.cc": 5, "libmrc/src/device/time.cc": 3, "libmrc/src/datapath/time.cc": 2,
                 "tests/system/skips_test.cc": 2, "tests/fast/skips_test.cc": 1, "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 2, "cmake/a.cmake": 1}
