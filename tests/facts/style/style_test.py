@@ -282,6 +282,39 @@ def check_one_way(path, lines):
             yield number, "a pointer of no type: name the type, as completions go to a core::QpSink"
 
 
+# A library's messages go through its log, which knows the lowest severity and the prefix that its user has set.
+TO_STDERR = re.compile(r"\bstd::(?:cerr|clog)\b|\b(?:stderr|STDERR_FILENO)\b|\bperror\s*\(|\bwrite\s*\(\s*2\s*,")
+LOGGED = ("libmrc/src/", "verbs-shim/", "nccl-plugin/")
+LOGS = {
+    "libmrc/src/device/log.cc": "the log itself",
+    "nccl-plugin/src/log.cc": "the log itself, where NCCL gives it no logger",
+    "verbs-shim/settings/log.cc": "the log itself",
+}
+
+
+def check_log(path, lines):
+    if not path.startswith(LOGGED) or path in LOGS:
+        return
+    for number, line in enumerate(lines, 1):
+        if TO_STDERR.search(line):
+            yield number, "a library writes messages by its log (log.h) only"
+
+
+# A text is split by absl::StrSplit where abseil's strings are linked: the preloaded shim and NCCL's plugin link none.
+ARGUMENT = r"(?:[^(),;]|\((?:[^()]|\([^()]*\))*\))+"
+SPLIT_BY_STREAM = re.compile(rf"\bgetline\({ARGUMENT},{ARGUMENT},")
+ABSEIL = ("libmrc/src/", "libmrc/support/", "sim/", "tools/")
+STREAMS = {"tools/mrclog/log.cc": "records of a file, which is larger than a text"}
+
+
+def check_split(path, lines):
+    if not path.startswith(ABSEIL) or path in STREAMS:
+        return
+    for number, line in enumerate(lines, 1):
+        if SPLIT_BY_STREAM.search(line):
+            yield number, "a text is split by absl::StrSplit"
+
+
 def check_unfinished(path, lines):
     skipped, why_not = (SKIP_WITHOUT_REASON, "a skip names what the machine lacks: GTEST_SKIP() << reason")
     if path.endswith((".h", ".cc")) and not path.startswith("tests/system/"):
@@ -309,7 +342,7 @@ def complaints(path, lines):
     found = [*check_place(path, lines), *check_length(path, lines)]
     if path.endswith((".h", ".cc", ".c")):
         for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks,
-                     check_functions, check_members, check_close, check_clock, check_one_way, check_pragma):
+                     check_functions, check_members, check_close, check_clock, check_one_way, check_log, check_split, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/facts/style/"):
         found += check_unfinished(path, lines)
@@ -351,6 +384,12 @@ def self_test():
                                 "  close(home);", "close(c.fd);", "return static_cast<bool>(fd_.get());", "if (!fd.get()) f();", "  ::closedir(d);"],
         "tools/mrcd/one_way.cc": ["int64_t last = INT64_MIN / 4;", "bool open(std::string* error);", "std::string* const why = &text;",
                                   "void* cookie = nullptr;", "void f(void *const cookie);"],
+        "libmrc/src/device/messages.cc": ['std::fprintf(stderr, "%s", text);', 'std::cerr << "x";', "::write(STDERR_FILENO, text, size);", 'perror("x");'],
+        "libmrc/src/datapath/dpdk/module/messages.cc": ["fputs(text, stderr);", "write(2, text, size);"],
+        "verbs-shim/objects/messages.cc": ["std::clog << x;"],
+        "nccl-plugin/src/messages.cc": ['fprintf(stderr, "x");'],
+        "libmrc/support/split.cc": ["while (std::getline(in, word, ',')) f();"],
+        "tools/mrcctl/split.cc": ["for (std::string word; getline(text_of(a), word, kSeparator);) f();"],
         "libmrc/src/device/time.cc": ["const Instant now = clock_now();", "until = mrc::device::clock_now() + max;", "x = ::time(nullptr);"],
         "libmrc/src/datapath/time.cc": ["auto t = std::chrono::steady_clock::now();", "environment::clock_ns(CLOCK_MONOTONIC);"],
         "README.md": ["see /work" + "/main"] + ["text"] * MAX_README,
@@ -361,7 +400,8 @@ def self_test():
                 "libmrc/src/core/wide.h": 1, "libmrc/environment/wide.h": 1, "libmrc/support/wide.h": 1, "libmrc/provider/wide.h": 1,
                 "verbs-shim/objects/wide.h": 1, "nccl-plugin/src/wide.cc": 1,
                 "verbs-shim/objects/open.h": 1, "libmrc/src/core/busy.h": 1, "libmrc/src/core/hidden.h": 1, "tools/mrcd/close.cc": 8,
-                "tools/mrcd/one_way.cc": 5, "libmrc/src/device/time.cc": 3, "libmrc/src/datapath/time.cc": 2,
+                "tools/mrcd/one_way.cc": 5, "libmrc/src/device/messages.cc": 4, "libmrc/src/datapath/dpdk/module/messages.cc": 2,
+                "verbs-shim/objects/messages.cc": 1, "nccl-plugin/src/messages.cc": 1, "libmrc/support/split.cc": 1, "tools/mrcctl/split.cc": 1, "libmrc/src/device/time.cc": 3, "libmrc/src/datapath/time.cc": 2,
                 "tests/system/skips_test.cc": 2, "tests/fast/skips_test.cc": 1, "libmrc/src/base/b.cc": 1, "sim/model/a.h": 1, "verbs-shim/objects/a.h": 3, "README.md": 2, "cmake/a.cmake": 1}
     good = {
         "tests/system/reason_test.cc": ['if (::geteuid() != 0) GTEST_SKIP() << "needs root";'],
@@ -370,6 +410,12 @@ def self_test():
                                  "uint64_t cookie = 0; void* memory;"],
         "libmrc/src/device/helper.cc": ["const Instant now = clock_now();"],
         "libmrc/src/device/now.cc": ["const Instant now = clock_.now();", "f.time(3); Sim::time(4); Instant time(int);"],
+        "libmrc/src/device/log.cc": ["::write(STDERR_FILENO, text, size);"],
+        "libmrc/src/device/messages.cc": ['log("stderr");  // std::cerr', "#include <cerrno>", "::write(fd, text, 2);", "int stderr_of(int fd);"],
+        "libmrc/support/command_line.cc": ['std::fprintf(stderr, "x");'],
+        "tools/mrcd/messages.cc": ['std::fprintf(stderr, "x");', "while (std::getline(in, line)) f(a, b);", "getline(open(a, b), line);"],
+        "tools/mrclog/log.cc": ["while (std::getline(in, record, kSeparator)) f();"],
+        "verbs-shim/objects/split.cc": ["while (std::getline(in, word, ',')) f();"],
         "libmrc/src/api/short.cc": ["int z;"] * MAX_LINES,
         "libmrc/src/core/d.cc": ["struct A {", "};"] + (["void f(int x) {"] + ["  g();"] * (MAX_FUNCTION - 2) + ["}"]) * 2,
         "libmrc/src/core/e.cc": ["const int kTable[] = {"] + ["    1,"] * MAX_FUNCTION + ["};", "#define F(x) \\", "  void f(int x) {"] +
