@@ -88,7 +88,7 @@ void PrintTo(const Incast& i, std::ostream* out) {
 }
 class ReferenceIncast : public testing::TestWithParam<Incast> {};
 
-TEST_P(ReferenceIncast, tail) {
+TEST_P(ReferenceIncast, the_last_flow_ends_when_it_does_in_the_reference) {
   const Incast& i = GetParam();
   const std::string workload = "{kind: incast, name: main, dst: 0, nics: 8-63, senders: " + std::to_string(i.senders) +
                                ", bytes: " + i.bytes + "}";

@@ -27,7 +27,7 @@ SOCKET_COUNTS = ((None, None), (1, 4), (2, 2), (4, 1), (4, 4))
 TUNED_FOR = {"small": 8, "large": 4 << 20}
 SLICES, QUICK_SLICES, TUNING_SLICES = 20, 12, 5  # of each contender, for one collective of one size
 RUNS = 3  # of a large size in a slice, at least: timed, and in the first one filled and compared
-PATIENCE = 1.25  # times what the slices of one measurement are planned to take: runs that are longer than a slice end it with fewer
+TIME_LIMIT_FACTOR = 1.25  # of the time planned for the slices of a measurement: when their runs take longer, it ends with fewer slices
 WHOLE_RUN_S = 86400  # of a rig that stays up: what does not answer is ended by its slice
 SLOWEST = 24 << 20  # bytes in a second, of TCP whose packets are lost
 FLOORS = (  # title, loss in percent, class of sizes or the size itself, relation, bound
@@ -158,7 +158,7 @@ def group_of(rigs, test, size, rows, options, ranks):
     words = f"{test} {size} " + " ".join(map(str, runs_of(size)))
     made = {name: lambda rig=rig: Measurement(rig, words, limit_of(size, ranks)) for name, rig in rigs.items()}
     planned_s = options.slices * len(rigs) * (options.slice_ms / 1000 + slices.OVERHEAD_S)
-    return slices.Group(f"{test} of {size_name(size)}", made, rows, limit_s=PATIENCE * planned_s)
+    return slices.Group(f"{test} of {size_name(size)}", made, rows, limit_s=TIME_LIMIT_FACTOR * planned_s)
 
 
 def progress(text):

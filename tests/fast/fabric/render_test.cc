@@ -28,32 +28,32 @@ void expect_golden_file(const std::string& format, const std::string& node) {
   expect_golden(files[0].name, files[0].text);
 }
 
-TEST(Render, links_and_namespaces) {
+TEST(Render, links_and_namespaces_match_the_golden_batch) {
   expect_golden("links.batch", render_links(two_planes(), "lab-"));
 }
 
-TEST(Render, linux_t0) {
+TEST(Render, linux_commands_of_a_t0_match_the_golden_file) {
   expect_golden_file("linux", "p1-t0-1");
 }
-TEST(Render, linux_t1) {
+TEST(Render, linux_commands_of_a_t1_match_the_golden_file) {
   expect_golden_file("linux", "p0-t1-1");
 }
-TEST(Render, linux_host) {
+TEST(Render, linux_commands_of_a_host_match_the_golden_file) {
   expect_golden_file("linux", "h2");
 }
-TEST(Render, frr_t0) {
+TEST(Render, frr_configuration_of_a_t0_matches_the_golden_file) {
   expect_golden_file("frr", "p1-t0-1");
 }
-TEST(Render, sonic_t0) {
+TEST(Render, sonic_configuration_of_a_t0_matches_the_golden_file) {
   expect_golden_file("sonic", "p1-t0-1");
 }
-TEST(Render, sonic_t1) {
+TEST(Render, sonic_configuration_of_a_t1_matches_the_golden_file) {
   expect_golden_file("sonic", "p0-t1-1");
 }
-TEST(Render, host_configuration) {
+TEST(Render, mrc_configuration_of_a_host_matches_the_golden_file) {
   expect_golden_file("hosts", "h2");
 }
-TEST(Render, drawing) {
+TEST(Render, the_drawing_matches_the_golden_file) {
   expect_golden_file("dot", "");
 }
 

@@ -9,6 +9,9 @@ import tempfile
 
 import process
 
+WHOLE = {"width": 16, "init_val": 0, "min_val": 0, "max_val": 0xffff, "mask": 0xffff}
+MANY = {"name": "many", "format": "STEV", "mode": "Generated", "fmt_field_widths": [16, 16], "fields": [WHOLE, WHOLE]}
+
 
 def run(mrcctl, document, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
@@ -18,24 +21,17 @@ def run(mrcctl, document, *options):
         return done.returncode, done.stdout, done.stderr
 
 
-def main():
-    mrcctl, path = sys.argv[1:]
-    with open(path, encoding="utf-8") as file:
-        vectors = json.load(file)
-
-    status, out, _ = run(mrcctl, vectors, "--json")
-    result = json.loads(out)
-    assert status == 0 and result["differences"] == 0, out
-    assert [p["evs"] for p in result["profiles"]] == [p["evs"] for p in vectors], out
-
-    # One wrong expectation, of either kind, shows.
+def check_differences(mrcctl, vectors):
+    """One wrong expectation, of either kind, shows."""
     for key, value in (("expanded", "00" * 32), ("expanded_fields", ["0x0001", "0x0002"])):
         changed = copy.deepcopy(vectors)
         changed[1]["evs"][3][key] = value
         status, out, _ = run(mrcctl, changed)
         assert status == 1 and "1 differences" in out and "differs: " + key in out, out
 
-    # Values are compared, not their zeros: before a number, and behind the bytes.
+
+def check_equal_values(mrcctl, vectors):
+    """Values are compared, not their zeros: before a number, and behind the bytes. Nothing expected, nothing to differ."""
     rewritten = copy.deepcopy(vectors)
     for profile in rewritten:
         for ev in profile["evs"]:
@@ -45,48 +41,63 @@ def main():
     assert rewritten != vectors
     status, out, _ = run(mrcctl, rewritten)
     assert status == 0 and " 0 differences" in out, out
-
-    # Nothing expected, nothing to differ.
     bare = copy.deepcopy(vectors[2])
     bare["evs"] = [{"value": "43ba48d6a43de086"}]
     status, out, _ = run(mrcctl, [bare])
     assert status == 0 and "0xcafecafe 0x43ba 0x48d6 0xa43d 0xe086  cafecafe43ba48d6a43de086" in out, out
 
-    # A generated profile may say only how many.
-    counted = {k: v for k, v in vectors[1].items() if k != "evs"}
+
+def check_counts(mrcctl, counted):
+    """A generated profile may say only how many, up to as many as a device takes in one profile."""
     status, out, _ = run(mrcctl, [{**counted, "count": 225}], "--json")
     values = {ev["value"] for ev in json.loads(out)["profiles"][0]["evs"]}
     assert status == 0 and len(values) == 225, out
-
-    # As many as a device takes in one profile.
-    whole = {"width": 16, "init_val": 0, "min_val": 0, "max_val": 0xffff, "mask": 0xffff}
-    many = {"name": "many", "format": "STEV", "mode": "Generated", "fmt_field_widths": [16, 16], "fields": [whole, whole]}
-    status, out, _ = run(mrcctl, [{**many, "count": 65536}])
+    status, out, _ = run(mrcctl, [{**MANY, "count": 65536}])
     assert status == 0 and "65536 EVs, 0 differences" in out, out[-200:]
     for count in (65537, 0xffffffff):
-        status, _, err = run(mrcctl, [{**many, "count": count}])
+        status, _, err = run(mrcctl, [{**MANY, "count": count}])
         assert status == 2 and "profile 'many': needs 'evs', or if generated a 'count' from 1 to 65536" in err, err
 
-    # A number is whole and of 32 bits, and the error names profile and key.
+
+def check_numbers(mrcctl):
+    """A number is whole and of 32 bits, and the error names profile and key."""
     for wrong in (1.5, True, -1, None, 1 << 32, 1 << 64, "1.5", "0x", "0x100000000", "-1"):
-        for key, changed in (("count", {**many, "count": wrong}), ("mask", {**many, "count": 1, "fields": [{**whole, "mask": wrong}, whole]}),
-                             ("fmt_field_widths", {**many, "count": 1, "fmt_field_widths": [16, wrong]})):
+        for key, changed in (("count", {**MANY, "count": wrong}), ("mask", {**MANY, "count": 1, "fields": [{**WHOLE, "mask": wrong}, WHOLE]}),
+                             ("fmt_field_widths", {**MANY, "count": 1, "fmt_field_widths": [16, wrong]})):
             status, _, err = run(mrcctl, [changed])
             expected = f"profile 'many': {key} is {json.dumps(wrong)}, allowed: 0 to 4294967295, as a whole number or text such as \"0xf\""
             assert status == 2 and (expected in err or wrong == 1 << 64), err
     for text in ("0xFFFF", "65535"):
-        status, out, _ = run(mrcctl, [{**many, "count": "0x2", "fields": [{**whole, "mask": text}, whole]}])
+        status, out, _ = run(mrcctl, [{**MANY, "count": "0x2", "fields": [{**WHOLE, "mask": text}, WHOLE]}])
         assert status == 0 and "2 EVs" in out, out
 
+
+def check_broken_documents(mrcctl, profile, counted):
     for broken in ("not json", {}, [{**counted, "count": 226}], [{**counted, "count": 0}], [counted],
-                   [{**vectors[1], "format": "UDP"}], [{**vectors[1], "format": "IPX"}], [{**vectors[1], "mode": "Auto"}],
-                   [{**vectors[1], "fmt_field_widths": [16]}], [{**vectors[1], "fmt_field_widths": [16, 8]}],
-                   [{**vectors[1], "fields": [{"width": 16, "init_val": "0x10000", "min_val": 0, "max_val": 0, "mask": 0}]}],
-                   [{**vectors[1], "evs": [{"value": "a480"}]}], [{**vectors[1], "evs": [{"value": "a4z0"}]}],
-                   [{**vectors[1], "evs": [{"value": "a48"}]}], [{**vectors[1], "evs": [{"value": "00" * 33}]}],
-                   [{**vectors[1], "evs": [{"value": 4}]}]):
+                   [{**profile, "format": "UDP"}], [{**profile, "format": "IPX"}], [{**profile, "mode": "Auto"}],
+                   [{**profile, "fmt_field_widths": [16]}], [{**profile, "fmt_field_widths": [16, 8]}],
+                   [{**profile, "fields": [{"width": 16, "init_val": "0x10000", "min_val": 0, "max_val": 0, "mask": 0}]}],
+                   [{**profile, "evs": [{"value": "a480"}]}], [{**profile, "evs": [{"value": "a4z0"}]}],
+                   [{**profile, "evs": [{"value": "a48"}]}], [{**profile, "evs": [{"value": "00" * 33}]}],
+                   [{**profile, "evs": [{"value": 4}]}]):
         status, out, err = run(mrcctl, broken)
         assert status == 2 and err.startswith("mrcctl: "), (broken, out, err)
+
+
+def main():
+    mrcctl, path = sys.argv[1:]
+    with open(path, encoding="utf-8") as file:
+        vectors = json.load(file)
+    status, out, _ = run(mrcctl, vectors, "--json")
+    result = json.loads(out)
+    assert status == 0 and result["differences"] == 0, out
+    assert [p["evs"] for p in result["profiles"]] == [p["evs"] for p in vectors], out
+    counted = {k: v for k, v in vectors[1].items() if k != "evs"}
+    check_differences(mrcctl, vectors)
+    check_equal_values(mrcctl, vectors)
+    check_counts(mrcctl, counted)
+    check_numbers(mrcctl)
+    check_broken_documents(mrcctl, vectors[1], counted)
     process.run([mrcctl, "ev", "expand", "/nonexistent"], code=2)
     process.run([mrcctl], code=2)
     process.run([mrcctl, "--help"])

@@ -25,20 +25,20 @@ TEST(NameFilter, empty_list_chooses_all) {
   EXPECT_TRUE(name_chosen("", "eth0"));
 }
 
-TEST(NameFilter, prefixes) {
+TEST(NameFilter, a_name_is_chosen_by_its_prefix) {
   EXPECT_TRUE(name_chosen("eth", "eth0"));
   EXPECT_TRUE(name_chosen("ib,eth", "eth0"));
   EXPECT_FALSE(name_chosen("eth1", "eth0"));
   EXPECT_FALSE(name_chosen("eth00", "eth0"));
 }
 
-TEST(NameFilter, exact_names) {
+TEST(NameFilter, an_equals_sign_requires_the_whole_name) {
   EXPECT_TRUE(name_chosen("=eth0", "eth0"));
   EXPECT_FALSE(name_chosen("=eth", "eth0"));
   EXPECT_TRUE(name_chosen("=ib0,eth0", "eth0"));
 }
 
-TEST(NameFilter, exclusion) {
+TEST(NameFilter, a_caret_excludes_the_names_of_the_list) {
   EXPECT_FALSE(name_chosen("^eth", "eth0"));
   EXPECT_TRUE(name_chosen("^docker,lo", "eth0"));
   EXPECT_FALSE(name_chosen("^docker,lo", "lo"));

@@ -197,7 +197,7 @@ TEST(PatSchedule, aggregation_by_sizes) {
 }
 
 // The schedules of these sizes are those of PatAGAlgorithm and PatRSAlgorithm in NCCL's src/include/collectives.h.
-TEST(PatSchedule, golden) {
+TEST(PatSchedule, schedules_are_those_of_nccl) {
   const auto expect = [](int ranks, PatAggregation aggregation, const char* all_gather, const char* reduce_scatter) {
     EXPECT_EQ(text(pat_all_gather(ranks, aggregation)), all_gather) << ranks << " ranks";
     EXPECT_EQ(text(pat_reduce_scatter(ranks, aggregation)), reduce_scatter) << ranks << " ranks";

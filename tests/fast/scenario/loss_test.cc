@@ -198,15 +198,15 @@ TEST(Loss, half_of_all_packets_lost_ends_in_bounded_time) {
 // [MRC-LOSS-3] With the default budget a peer that is stopped for a minute survives, and one that is gone is given up
 // after two.
 TEST(Loss, the_default_budget_is_two_minutes_of_silence) {
-  for (const bool comes_back : {true, false}) {
+  for (const bool restored : {true, false}) {
     Pair p;
     const Instant begin = p.fabric.now();
-    p.fabric.net().add_outage({-1, -1, begin, comes_back ? begin + Duration::seconds(60) : Instant::never()});
+    p.fabric.net().add_outage({-1, -1, begin, restored ? begin + Duration::seconds(60) : Instant::never()});
     ASSERT_EQ(p.write(1, 0, 50000), PostResult::kOk);
     ASSERT_TRUE(p.until_sends(1, Duration::seconds(150)));
     const Duration took = p.fabric.now() - begin;
-    EXPECT_EQ(p.sends()[0].status, comes_back ? WcStatus::kSuccess : WcStatus::kRetryExceeded);
-    if (!comes_back) {
+    EXPECT_EQ(p.sends()[0].status, restored ? WcStatus::kSuccess : WcStatus::kRetryExceeded);
+    if (!restored) {
       EXPECT_GT(took, Duration::seconds(110));
       EXPECT_LT(took, Duration::seconds(140));
     }

@@ -81,7 +81,7 @@ class HostWorld {
   void connect(End* end, const End& peer);
   void crash(int host);
   void give_up(Pair* pair);
-  void look_after(Pair* pair);
+  void replace_broken(Pair* pair);
   void meddle();
   void post(Connection* c, size_t from);
   void post_receives(Connection* c, size_t to);
@@ -279,7 +279,7 @@ void HostWorld::give_up(Pair* pair) {
 }
 
 // Closes what is left of broken connections, and makes the next one, perhaps while they last.
-void HostWorld::look_after(Pair* pair) {
+void HostWorld::replace_broken(Pair* pair) {
   if (pair->now != nullptr && pair->now->broken) pair->old.push_back(std::move(pair->now));
   for (const auto& c : pair->old)
     for (size_t i : {0, 1}) {
@@ -389,7 +389,7 @@ void HostWorld::turn(Duration max) {
       open(host);
     }
   for (Pair& pair : pairs_) {
-    look_after(&pair);
+    replace_broken(&pair);
     for (size_t from : {0, 1})
       if (pair.now != nullptr && rng_.chance(0.5)) post(pair.now.get(), from);
   }

@@ -46,7 +46,7 @@ def test_answers_that_are_under_way_at_the_end_arrive():
         show = answer_to(link, b'{"request": 2, "do": "show"}\n')
         mrcd.signal(signal.SIGTERM)
         # It has received the signal: it accepts no more connections.
-        until(lambda: mrcd.ended() or refuses_visitors(), "it does not end")
+        until(lambda: mrcd.ended() or refuses_clients(), "it does not end")
         header, _, body = page().partition(b"\r\n\r\n")
         assert int(header.lower().split(b"content-length: ")[1].split()[0]) == len(body), header
         shown = show()
@@ -54,7 +54,7 @@ def test_answers_that_are_under_way_at_the_end_arrive():
         assert mrcd.wait() == 0
 
 
-def refuses_visitors():
+def refuses_clients():
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", HTTP_PORT)) != 0
 

@@ -140,7 +140,7 @@ static int neighbours(void) {
 }
 
 /* Waits until every rank has done its part, so that the window's memory here is as they left it. */
-static void meet(MPI_Win win) {
+static void synchronise(MPI_Win win) {
   MPI_Win_flush_all(win);
   MPI_Win_sync(win);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -156,13 +156,13 @@ static int put_and_get(const long* window, MPI_Win win) {
     MPI_Rput(mine + to * kEach, kEach, MPI_LONG, to, at, kEach, MPI_LONG, win, &requests[to]);
   wait_for(ranks);
   memset(mine, 0x55, sizeof(long) * (size_t)(kEach * ranks));
-  meet(win);
+  synchronise(win);
   for (int from = 0; from < ranks; ++from) bad += check(window + from * kEach, from, rank);
   for (int of = 0; of < ranks; ++of)
     MPI_Rget(theirs + of * kEach, kEach, MPI_LONG, of, at, kEach, MPI_LONG, win, &requests[of]);
   wait_for(ranks);
   for (int of = 0; of < ranks; ++of) bad += check(theirs + of * kEach, rank, of);
-  meet(win);
+  synchronise(win);
   return bad;
 }
 
@@ -175,14 +175,14 @@ static int get_and_add(const long* window, MPI_Win win) {
   for (int to = 0; to < ranks; ++to)
     MPI_Get_accumulate(mine, kEach, MPI_LONG, theirs + to * kEach, kEach, MPI_LONG, to, (MPI_Aint)kEach * rank, kEach,
                        MPI_LONG, MPI_SUM, win);
-  meet(win);
+  synchronise(win);
   for (int to = 0; to < ranks; ++to) bad += check(theirs + to * kEach, rank, to);
   for (int from = 0; from < ranks; ++from)
     for (int i = 0; i < kEach; ++i) bad += differ(window[from * kEach + i], value(from, rank, i) + 1);
   clear();
   MPI_Get_accumulate(mine, kEach, MPI_LONG, theirs, kEach, MPI_LONG, 0, (MPI_Aint)kEach * ranks, kEach, MPI_LONG,
                      MPI_SUM, win);
-  meet(win);
+  synchronise(win);
   MPI_Allreduce(MPI_IN_PLACE, theirs, kEach, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   for (int i = 0; i < kEach; ++i) bad += differ(theirs[i], (long)ranks * (ranks - 1) / 2);
   for (int i = 0; rank == 0 && i < kEach; ++i) bad += differ(window[kEach * ranks + i], ranks);
@@ -196,7 +196,7 @@ static int one_sided(void) {
   MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
   MPI_Win_lock_all(0, win);
   memset(window, 0, (size_t)bytes);
-  meet(win);
+  synchronise(win);
   int bad = put_and_get(window, win);
   bad += get_and_add(window, win);
   MPI_Win_unlock_all(win);

@@ -169,81 +169,110 @@ def own_port(fd, number):
     return struct.unpack_from("!H", answer.raw, 18)[0]
 
 
+class Ids:
+    """Ids of one channel, by the options that decide which ports they may have."""
+
+    def __init__(self):
+        self.fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
+
+    def new(self, reusable=False, only=False):
+        number = create(self.fd)
+        if reusable:
+            set_option(self.fd, number, REUSEADDR, 1)
+        if only:
+            set_option(self.fd, number, AFONLY, 1)
+        return number
+
+    def bound(self, port, address="127.0.0.1", **options):
+        number = self.new(**options)
+        bind(self.fd, number, port, address)
+        return number
+
+    def refuse(self, port, address="127.0.0.1", **options):
+        body = struct.pack("Q", 0) + ip(port, address) + struct.pack("I", self.new(**options))
+        fails(errno.EADDRINUSE, self.fd, BIND_IP, body)
+
+    def listen(self, number):
+        command(self.fd, LISTEN, struct.pack("II", number, 0))
+
+    def refuse_listening(self, number, error=errno.EADDRINUSE):
+        fails(error, self.fd, LISTEN, struct.pack("II", number, 0))
+
+
+def share_ports_by_agreement_until_one_listens(ids):
+    port = ports.free()
+    first, second = ids.bound(port, reusable=True), ids.bound(port, reusable=True)
+    ids.bound(port, "0.0.0.0", reusable=True)
+    ids.refuse(port)
+    ids.refuse(port, "0.0.0.0")
+    for number in (first, second):
+        ids.refuse_listening(number)
+    port = ports.free()
+    first, second = ids.bound(port, reusable=True), ids.bound(port, reusable=True)
+    destroy(ids.fd, second)
+    ids.listen(first)
+    ids.refuse(port, reusable=True)
+    ids.refuse(port, "0.0.0.0", reusable=True)
+    ids.refuse_listening(first, errno.EINVAL)
+    for value in (0, 1):
+        assert error_of(lambda: set_option(ids.fd, first, REUSEADDR, value)) == errno.EINVAL
+
+
+def share_a_port_once_its_id_agrees(ids):
+    port = ports.free()
+    first = ids.bound(port)
+    ids.refuse(port, reusable=True)
+    set_option(ids.fd, first, REUSEADDR, 1)
+    ids.bound(port, reusable=True)
+
+
+def refuse_ports_of_unspecified_addresses(ids):
+    """Those of the other version of IP too, unless that is excluded."""
+    port = ports.free()
+    ids.bound(port, "0.0.0.0")
+    ids.refuse(port)
+    ids.refuse(port, "::")
+    ids.bound(port, "::", only=True)
+    ids.refuse(port, "::1")
+
+
+def refuse_ports_of_sockets(ids):
+    """A plain socket, of another process too, has what an id of it would have."""
+    port = ports.free()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+        plain.bind(("127.0.0.1", port))
+        ids.refuse(port, reusable=True)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        plain.bind(("127.0.0.1", port))
+        ids.refuse(port)
+        first = ids.bound(port, reusable=True)
+        ids.refuse_listening(first)
+    ids.listen(first)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        assert error_of(lambda: plain.bind(("127.0.0.1", port))) == errno.EADDRINUSE
+
+
+def choose_free_ports(ids):
+    """For any port, and for clients that are not bound."""
+    chosen = [own_port(ids.fd, ids.bound(0, reusable=reusable)) for reusable in (False, True, True)]
+    assert 0 not in chosen and len(set(chosen)) == len(chosen), chosen
+    clients = [create(ids.fd), create(ids.fd)]
+    for number in clients:
+        resolve(ids.fd, number)
+        event_of(ids.fd, 0)
+    assert own_port(ids.fd, clients[0]) != own_port(ids.fd, clients[1]) != 0
+
+
 def check_ports():
     """Which ids have a port beside others."""
-    fd = os.open(PATH, os.O_RDWR | os.O_NONBLOCK)
-    used = errno.EADDRINUSE
-
-    def new_id(reusable=False, only=False):
-        number = create(fd)
-        if reusable:
-            set_option(fd, number, REUSEADDR, 1)
-        if only:
-            set_option(fd, number, AFONLY, 1)
-        return number
-
-    def bound(port, address="127.0.0.1", **options):
-        number = new_id(**options)
-        bind(fd, number, port, address)
-        return number
-
-    def refused(port, address="127.0.0.1", **options):
-        fails(used, fd, BIND_IP, struct.pack("Q", 0) + ip(port, address) + struct.pack("I", new_id(**options)))
-
-    # Beside each other by agreement of both, as long as neither listens.
-    port = ports.free()
-    first, second = bound(port, reusable=True), bound(port, reusable=True)
-    bound(port, "0.0.0.0", reusable=True)
-    refused(port)
-    refused(port, "0.0.0.0")
-    for number in (first, second):
-        fails(used, fd, LISTEN, struct.pack("II", number, 0))
-    port = ports.free()
-    first, second = bound(port, reusable=True), bound(port, reusable=True)
-    destroy(fd, second)
-    command(fd, LISTEN, struct.pack("II", first, 0))
-    refused(port, reusable=True)
-    refused(port, "0.0.0.0", reusable=True)
-    fails(errno.EINVAL, fd, LISTEN, struct.pack("II", first, 0))
-    # The option.
-    for value in (0, 1):
-        assert error_of(lambda: set_option(fd, first, REUSEADDR, value)) == errno.EINVAL
-    port = ports.free()
-    first = bound(port)
-    refused(port, reusable=True)
-    set_option(fd, first, REUSEADDR, 1)
-    bound(port, reusable=True)
-    # Other versions of IP, and unspecified addresses.
-    port = ports.free()
-    bound(port, "0.0.0.0")
-    refused(port)
-    refused(port, "::")
-    bound(port, "::", only=True)
-    refused(port, "::1")
-    # Another process's: a plain socket has what an id of it would have.
-    port = ports.free()
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
-        plain.bind(("127.0.0.1", port))
-        refused(port, reusable=True)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        plain.bind(("127.0.0.1", port))
-        refused(port)
-        first = bound(port, reusable=True)
-        fails(used, fd, LISTEN, struct.pack("II", first, 0))
-    command(fd, LISTEN, struct.pack("II", first, 0))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain:
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        assert error_of(lambda: plain.bind(("127.0.0.1", port))) == used
-    # Any port is a free one.
-    chosen = [own_port(fd, bound(0, reusable=reusable)) for reusable in (False, True, True)]
-    assert 0 not in chosen and len(set(chosen)) == len(chosen), chosen
-    # Clients that are not bound have one each.
-    clients = [create(fd), create(fd)]
-    for number in clients:
-        resolve(fd, number)
-        event_of(fd, 0)
-    assert own_port(fd, clients[0]) != own_port(fd, clients[1]) != 0
+    ids = Ids()
+    share_ports_by_agreement_until_one_listens(ids)
+    share_a_port_once_its_id_agrees(ids)
+    refuse_ports_of_unspecified_addresses(ids)
+    refuse_ports_of_sockets(ids)
+    choose_free_ports(ids)
 
 
 def check_routes():

@@ -97,7 +97,7 @@ TEST_F(EndpointOpsTest, the_limit_ends_a_batch) {
   EXPECT_EQ(answers.size(), requests.size());
 }
 
-TEST_F(EndpointOpsTest, refuses) {
+TEST_F(EndpointOpsTest, invalid_requests_are_refused) {
   std::vector<mrc_ctl_ep_req> requests = all_evs();
   mrc_ctl_ep_rsp answers[8];
   int n = -1;

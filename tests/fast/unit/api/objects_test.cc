@@ -92,7 +92,7 @@ TEST(QueryDeviceTest, works_without_a_context) {
 }
 
 // spec/clients.md, "Device attributes". [API-DEV-2]
-TEST_F(ObjectsTest, verbs_attributes) {
+TEST_F(ObjectsTest, attributes_of_device_and_port_are_those_that_clients_need) {
   ibv_device_attr device;
   ASSERT_EQ(mrc_soft_query_device(verbs, &device), 0);
   EXPECT_GT(device.max_qp, 1000);
@@ -119,7 +119,7 @@ TEST_F(ObjectsTest, verbs_attributes) {
 }
 
 // [API-DEV-3] and spec/clients.md rule 15.
-TEST_F(ObjectsTest, gid_table) {
+TEST_F(ObjectsTest, the_gid_table_has_two_ipv6_an_empty_and_an_ipv4_entry) {
   const uint8_t zero[16] = {};
   const uint8_t v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
   union ibv_gid entry;

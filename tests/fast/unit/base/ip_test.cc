@@ -40,21 +40,21 @@ TEST(Ip, zero_and_mapped_zero_differ) {
   EXPECT_FALSE(ip("::1").is_v4());
 }
 
-TEST(Ip, unicast) {
+TEST(Ip, zero_broadcast_and_multicast_are_not_unicast) {
   for (const char* text : {"0.0.0.1", "127.0.0.1", "223.255.255.255", "::1", "fe80::1", "feff::1"})
     EXPECT_TRUE(IpAddress::parse(text)->is_unicast()) << text;
   for (const char* text : {"0.0.0.0", "224.0.0.0", "255.255.255.255", "::", "ff00::", "ff02::1"})
     EXPECT_FALSE(IpAddress::parse(text)->is_unicast()) << text;
 }
 
-TEST(Ip, multicast) {
+TEST(Ip, only_class_d_and_ff00_are_multicast) {
   for (const char* text : {"224.0.0.0", "239.255.255.255", "ff00::", "ffff::1"})
     EXPECT_TRUE(IpAddress::parse(text)->is_multicast()) << text;
   for (const char* text : {"223.255.255.255", "240.0.0.0", "0.0.0.0", "::", "feff::", "fd00::e000:1", "::1:224.0.0.1"})
     EXPECT_FALSE(IpAddress::parse(text)->is_multicast()) << text;
 }
 
-TEST(Ip, order) {
+TEST(Ip, addresses_are_ordered_by_their_bytes) {
   EXPECT_TRUE(ip("fd00::1") < ip("fd00::2"));
   EXPECT_FALSE(ip("fd00::2") < ip("fd00::1"));
   EXPECT_FALSE(ip("fd00::1") < ip("fd00::1"));

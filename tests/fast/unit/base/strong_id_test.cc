@@ -29,14 +29,14 @@ TEST(StrongId, is_as_large_as_the_integer) {
   static_assert(std::is_trivially_copyable_v<Apple> && std::is_standard_layout_v<Apple>);
 }
 
-TEST(StrongId, compares) {
+TEST(StrongId, compares_as_its_integer_does) {
   EXPECT_EQ(Apple(7), Apple(7));
   EXPECT_NE(Apple(7), Apple(8));
   EXPECT_LT(Apple(7), Apple(8));
   EXPECT_GE(Apple(UINT32_MAX), Apple(8));
 }
 
-TEST(StrongId, hashes) {
+TEST(StrongId, equal_ids_hash_to_one_element) {
   const std::unordered_set<Apple> standard{Apple(1), Apple(2), Apple(1)};
   EXPECT_EQ(standard.size(), 2u);
   const std::unordered_set<Apple, absl::Hash<Apple>> abseil{Apple(1), Apple(2), Apple(1)};

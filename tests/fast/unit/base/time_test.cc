@@ -5,14 +5,14 @@
 namespace mrc {
 namespace {
 
-TEST(Time, units) {
+TEST(Time, a_thousand_of_a_unit_are_one_of_the_next) {
   EXPECT_EQ(Duration::microseconds(3), Duration::nanoseconds(3000));
   EXPECT_EQ(Duration::milliseconds(3), Duration::microseconds(3000));
   EXPECT_EQ(Duration::seconds(3), Duration::milliseconds(3000));
   EXPECT_EQ(Duration().ns(), 0);
 }
 
-TEST(Time, arithmetic) {
+TEST(Time, durations_and_instants_add_and_subtract_in_nanoseconds) {
   const Duration d = Duration::microseconds(10);
   EXPECT_EQ((d + d).ns(), 20000);
   EXPECT_EQ((d - d * 2).ns(), -10000);
@@ -23,7 +23,7 @@ TEST(Time, arithmetic) {
   EXPECT_EQ((t + d) - t, d);
 }
 
-TEST(Time, comparisons) {
+TEST(Time, earlier_instants_and_shorter_durations_are_less) {
   const Instant a = Instant::from_ns(1);
   const Instant b = Instant::from_ns(2);
   EXPECT_TRUE(a < b && a <= b && b > a && b >= a && a != b && a == a && a <= a && a >= a);

@@ -26,7 +26,7 @@ TEST(DatagramReceiveQueue, keeps_requests_in_order_as_it_grows) {
   EXPECT_TRUE(q.empty());
 }
 
-TEST(DatagramReceiveQueue, limits) {
+TEST(DatagramReceiveQueue, refuses_too_many_elements_and_requests) {
   DatagramReceiveQueue q(2, 1, 0, true);
   const Sge sges[2] = {{0, 10, Key(1)}, {0, 20, Key(2)}};
   EXPECT_EQ(q.post(1, sges, 2), PostResult::kTooManySges);

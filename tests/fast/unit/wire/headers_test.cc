@@ -139,7 +139,7 @@ TEST(Headers, timestamp_ticks_are_128ns) {  // [MRC-TSETH-2]
   EXPECT_EQ(timestamp_of(Instant::from_ns(128 * 65536)), 0);
 }
 
-TEST(Headers, syndrome_kinds) {  // [MRC-AETH-1]
+TEST(Headers, syndromes_to_1f_are_acks_and_60_to_7f_are_naks) {  // [MRC-AETH-1]
   EXPECT_TRUE(is_ack_syndrome(0x00) && is_ack_syndrome(0x1F) && !is_ack_syndrome(0x20));
   EXPECT_TRUE(is_nak_syndrome(0x60) && is_nak_syndrome(0x7F) && !is_nak_syndrome(0x80) && !is_nak_syndrome(0x5F));
 }

@@ -35,7 +35,7 @@ constexpr Row kTable[] = {
     {0xDE, "PROBE", 28, 28, false, false, false, false},
 };
 
-TEST(Opcodes, table) {
+TEST(Opcodes, every_opcode_has_its_headers_and_properties_and_others_are_unknown) {
   std::set<int> known;
   for (const Row& r : kTable) {
     SCOPED_TRACE(r.name);

@@ -16,7 +16,7 @@ class NsccInflight : public NsccTest {
   void acked(uint32_t units) { nscc.on_ack(at(kNow), units, std::nullopt, false, 0, false); }
 };
 
-TEST_F(NsccInflight, normal) {
+TEST_F(NsccInflight, an_ack_takes_off_the_bytes_that_were_sent) {
   nscc.on_send(kSize);
   EXPECT_EQ(nscc.inflight(), kSize);
   acked(16);
