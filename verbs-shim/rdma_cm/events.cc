@@ -65,7 +65,7 @@ void Service::queue(Id* id, EventKind kind, int status, const cm::Event* from, u
     const bool request = kind == kConnectRequest;
     put_datagram(&answer.param.ud, *id, *from, request ? cm::kSidrReqPrivate : cm::kSidrRepPrivate);
   } else if (kind == kConnectRequest) {
-    put_parameters(&answer.param.conn, ids_.at(child)->peer);
+    put_parameters(&answer.param.conn, ids_.at(child)->qp.peer);
     put_private(&answer.param.conn, from->private_data, cm::kReqPrivate);
   } else if (kind == kConnectResponse) {
     put_parameters(&answer.param.conn, id->qp.peer);
