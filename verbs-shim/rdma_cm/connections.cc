@@ -66,10 +66,9 @@ cm::Parameters Service::parameters_of(const Id& id, const rdma_ucm_conn_param& p
 int Service::send_connect(Id* id, const cm::Message& request) {
   cm::Address source = id->binding.address;
   if (is_ipv4(source) && source.ip[12] == 127) source = {};  // the route's: any of 127/8 reaches any
-  const uint64_t connection = endpoint_.connect(Context::now(), id->remote, source, request);
-  if (connection == 0) return ENOMEM;
-  id_of_connection_[connection] = id->handle;
-  id->connection = connection;
+  id->connection = endpoint_.connect(Context::now(), id->remote, source, request);
+  if (id->connection == 0) return ENOMEM;
+  id_of_connection_[id->connection] = id->handle;
   id->state = Id::State::kConnection;
   return 0;
 }

@@ -88,7 +88,6 @@ void Service::on_request(const cm::Event& event) {
   }
   Id* const of = listener->second.get();
   Id* const id = add_id(of->channel);
-  id_of_connection_[event.connection] = id->handle;
   id->binding.port_space = of->binding.port_space;
   id->datagram = of->datagram;
   id->state = Id::State::kConnection;
@@ -105,6 +104,7 @@ void Service::on_request(const cm::Event& event) {
   id->qp.initiator_depth = id->qp.peer.responder_resources;
   id->port = ports_.port_for(id->binding.address);
   id->qp.own = parameters_of(*id, {});  // librdmacm moves its queue pair to RTS before it accepts: the PSN is final
+  id_of_connection_[event.connection] = id->handle;
   queue(of, kConnectRequest, 0, &event, id->handle);
 }
 

@@ -36,6 +36,16 @@ Id* Service::find(uint32_t handle, Channel* channel, int* error) {
 
 void Service::destroy(Id* id) {
   const uint32_t handle = id->handle;
+  endpoint_.stop_listening(handle);
+  if (id->connection != 0) {
+    endpoint_.command(id->connection, [](cm::Connection* c) {
+      c->abandon(Context::now());
+      return true;
+    });
+    id_of_connection_.erase(id->connection);
+  }
+  for (auto it = multicasts_.begin(); it != multicasts_.end();)
+    it = it->second.of == handle ? multicasts_.erase(it) : std::next(it);
   // Its events go with it, and the connections that they announce.
   std::vector<uint32_t> children;
   auto& events = id->channel->events;
@@ -48,16 +58,6 @@ void Service::destroy(Id* id) {
     it = events.erase(it);
     ++id->channel->stale;
   }
-  endpoint_.stop_listening(handle);
-  if (id->connection != 0) {
-    endpoint_.command(id->connection, [](cm::Connection* c) {
-      c->abandon(Context::now());
-      return true;
-    });
-    id_of_connection_.erase(id->connection);
-  }
-  for (auto it = multicasts_.begin(); it != multicasts_.end();)
-    it = it->second.of == handle ? multicasts_.erase(it) : std::next(it);
   release_socket(id);
   ids_.erase(handle);
   for (const uint32_t child : children)
@@ -113,8 +113,8 @@ int Service::open_socket(Id* id) {
   auto opened = Socket::bind(id->binding.address, {id->binding.family_only, id->binding.reusable}, number);
   if (opened == nullptr || !watch(*opened, kSocket, number)) return errno;
   id->binding.address.port = opened->address().port;
-  sockets_.emplace(number, opened);
   id->socket = std::move(opened);
+  sockets_.emplace(number, id->socket);
   return 0;
 }
 
@@ -179,8 +179,8 @@ int Service::bind(Id* id, const cm::Address& address) {
     return error;
   }
   id->bound = true;
-  id->state = Id::State::kBound;
   if (!is_any(address)) id->port = ports_.port_for(address);
+  id->state = Id::State::kBound;
   return 0;
 }
 
