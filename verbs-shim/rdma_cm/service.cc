@@ -127,11 +127,11 @@ bool Service::is_channel(uint64_t device, uint64_t inode) const {
 
 // The last copy of its descriptor is closed.
 void Service::close_channel(Channel* channel) {
-  std::vector<Id*> own;
+  std::vector<uint32_t> own;  // handles, since an id takes those of its unreported connections with it
   for (const auto& [handle, id] : ids_)
-    if (id->channel == channel) own.push_back(id.get());
-  for (Id* const id : own)
-    if (ids_.count(id->handle) != 0) destroy(id);
+    if (id->channel == channel) own.push_back(handle);
+  for (const uint32_t handle : own)
+    if (const auto it = ids_.find(handle); it != ids_.end()) destroy(it->second.get());
   poller_.remove(channel->write_end.get());
   channels_.erase(std::find_if(channels_.begin(), channels_.end(), [&](const auto& c) { return c.get() == channel; }));
 }
