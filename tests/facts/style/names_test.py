@@ -65,8 +65,8 @@ def about_python(name, is_function):
 def complaints(path, lines):
     if python_source.is_python(path, lines):
         for number, name, is_function in python_source.names(lines):
-            if about_python(name, is_function):
-                yield number, f"{name}: {about_python(name, is_function)}"
+            if why := about_python(name, is_function):
+                yield number, f"{name}: {why}"
     if not path.endswith((".h", ".cc", ".c")):
         return
     for number, line in enumerate(style_test.strip_comments(lines), 1):

@@ -261,14 +261,6 @@ HOST_CLOCKS = {
 }
 
 
-def check_clock(path, lines):
-    if not path.startswith("libmrc/src/") or path in HOST_CLOCKS:
-        return
-    for number, line in enumerate(lines, 1):
-        if HOST_TIME.search(line):
-            yield number, "the time of a device is that of its clock (clock.h): only threads that wait in the kernel read the host's"
-
-
 # One way for each: a time before all others, the reason of a failure, and the object to which a part returns what it took.
 LONG_AGO = re.compile(r"\bINT64_MIN\s*/|numeric_limits<int64_t>::(?:min|lowest)\(\)\s*/")
 ERROR_OUT = re.compile(r"\bstd::string\s*\*\s*(?:const\s+)?(?:error|err|why|reason)\b")
@@ -301,14 +293,6 @@ LOGS = {
 }
 
 
-def check_log(path, lines):
-    if not path.startswith(LOGGED) or path in LOGS:
-        return
-    for number, line in enumerate(lines, 1):
-        if TO_STDERR.search(line):
-            yield number, "a library writes messages by its log (log.h) only"
-
-
 # A text is split by absl::StrSplit where abseil's strings are linked: the preloaded shim and NCCL's plugin link none.
 ARGUMENT = r"(?:[^(),;]|\((?:[^()]|\([^()]*\))*\))+"
 SPLIT_BY_STREAM = re.compile(rf"\bgetline\({ARGUMENT},{ARGUMENT},")
@@ -316,12 +300,19 @@ ABSEIL = ("libmrc/src/", "libmrc/support/", "sim/", "tools/")
 STREAMS = {"tools/mrclog/log.cc": "records of a file, which is larger than a text"}
 
 
-def check_split(path, lines):
-    if not path.startswith(ABSEIL) or path in STREAMS:
-        return
-    for number, line in enumerate(lines, 1):
-        if SPLIT_BY_STREAM.search(line):
-            yield number, "a text is split by absl::StrSplit"
+# What sources in some folders must not contain: where, the files that may and why, what, and what to do instead.
+BANNED = (
+    ("libmrc/src/", HOST_CLOCKS, HOST_TIME, "the time of a device is that of its clock (clock.h): only threads that wait in the kernel read the host's"),
+    (LOGGED, LOGS, TO_STDERR, "a library writes messages by its log (log.h) only"),
+    (ABSEIL, STREAMS, SPLIT_BY_STREAM, "a text is split by absl::StrSplit"),
+)
+
+
+def check_banned(path, lines):
+    for folders, exempt, pattern, why in BANNED:
+        if not path.startswith(folders) or path in exempt:
+            continue
+        yield from ((number, why) for number, line in enumerate(lines, 1) if pattern.search(line))
 
 
 def check_unfinished(path, lines):
@@ -351,7 +342,7 @@ def complaints(path, lines):
     found = [*check_place(path, lines), *check_length(path, lines), *check_python_functions(path, lines)]
     if path.endswith((".h", ".cc", ".c")):
         for rule in (check_layers, check_ambient, check_outsiders, check_ns3, check_environment, check_locks,
-                     check_functions, check_members, check_close, check_clock, check_one_way, check_log, check_split, check_pragma):
+                     check_functions, check_members, check_close, check_one_way, check_banned, check_pragma):
             found += rule(path, code)
     if not path.startswith("tests/facts/style/"):
         found += check_unfinished(path, lines)
