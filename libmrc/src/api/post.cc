@@ -62,7 +62,7 @@ int translate(const ibv_send_wr& in, const mrc_qp& qp, mrc::core::Sge* sges, mrc
   if (error != 0) qp->slots().release(1);
   return error;
 }
-inline int post_one(const ibv_recv_wr& wr, mrc::Instant now, mrc_qp* qp)
+int post_one(const ibv_recv_wr& wr, mrc::Instant now, mrc_qp* qp)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(mrc::device::device_lock) {
   // SGEs are not used for a write with immediate, but one that is there must be one the QP was made for.
   if (wr.num_sge < 0 || static_cast<uint32_t>(wr.num_sge) > qp->cap().max_recv_sge) return EINVAL;

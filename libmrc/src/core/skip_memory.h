@@ -43,7 +43,7 @@ class SkipMemory {
   }
   // It has arrived without a mark.
   void on_delivered(EvIndex ev, uint64_t seq, uint64_t next) {
-    if (empty() || ev.value() >= paths_.size()) return;
+    if (ev.value() >= paths_.size()) return;
     Path& p = paths_[ev.value()];
     if (p.pause == 0 || p.judged(seq)) return;
     p.judge(false, p.pause - 1, next);
@@ -53,7 +53,7 @@ class SkipMemory {
   bool skipped(EvIndex ev) const { return ev.value() < paths_.size() && paths_[ev.value()].marked; }
   // It is the EV's turn. True: it is skipped, for a mark, or for its pause if that is allowed.
   bool take(EvIndex ev, bool may_pause) {
-    if (empty() || ev.value() >= paths_.size()) return false;
+    if (ev.value() >= paths_.size()) return false;
     Path& p = paths_[ev.value()];
     if (p.idle()) return false;
     const bool pauses = p.left >= kTurn;
@@ -64,7 +64,7 @@ class SkipMemory {
   }
   // The EV is used, and makes its pause.
   void on_used(EvIndex ev) {
-    if (empty() || ev.value() >= paths_.size()) return;
+    if (ev.value() >= paths_.size()) return;
     Path& p = paths_[ev.value()];
     p.left = static_cast<uint8_t>(std::min(p.left + p.pause, kMaxPause));
   }
