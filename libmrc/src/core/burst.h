@@ -49,6 +49,7 @@ struct RxBurst {
   uint32_t bytes = 0;
   uint32_t segment_size = 0;  // every segment but the last; equal to bytes when there is one
   uint32_t pipe = 0;          // shared memory of the sending process; 0: from the network [MRC-LOCAL-8]
+  bool stream = false;        // payload is placed by stores that bypass the caches (base/store_choice.h)
   uint32_t segments() const { return (bytes + segment_size - 1) / segment_size; }
 };
 

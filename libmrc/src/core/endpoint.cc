@@ -19,6 +19,10 @@ void Endpoint::handle_rx(Instant now, const RxBurst& burst) {
   parts_->rx.handle(now, burst);
 }
 
+uint64_t Endpoint::long_payload() const {
+  return parts_->engine.placement.long_payload;
+}
+
 bool Endpoint::poll_tx(Instant now, TxBurst* out, PlaneSet planes_with_room) {
   const Checked checked(parts_.get());
   return parts_->scheduler.poll(now, out, planes_with_room);

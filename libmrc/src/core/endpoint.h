@@ -38,6 +38,8 @@ class Endpoint {
 
   // --- driving -----------------------------------------------------------------------------------------------------
   void handle_rx(Instant now, const RxBurst& burst);
+  // Bytes of payload placed so far by pieces for which RxBurst::stream matters.
+  uint64_t long_payload() const;
   // Fills `out` and returns true, or returns false when nothing may be sent now. `planes_with_room`: those on which
   // the driver can take a burst.
   bool poll_tx(Instant now, TxBurst* out, PlaneSet planes_with_room = PlaneSet::all());

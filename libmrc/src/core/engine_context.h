@@ -41,6 +41,12 @@ struct QpPools {
   EarlyPayloadPool early_payloads;
 };
 
+// By which stores payload is placed.
+struct PlacementStores {
+  bool stream = false;        // bypass the caches: of the burst that was handled last
+  uint64_t long_payload = 0;  // bytes placed by pieces for which that matters
+};
+
 struct EngineContext {
   EngineContext(const EndpointConfig& c, Sink* s, TraceSink* t)
       : config(c),
@@ -89,6 +95,7 @@ struct EngineContext {
   ReceiverPenalty receiver_penalty;
   PlaneSet planes_up = PlaneSet::all();  // this host's port is up
   Instant ran_since = kLongAgo;          // this host did not run immediately before
+  PlacementStores placement;
 };
 
 }  // namespace mrc::core

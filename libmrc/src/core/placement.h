@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/stream_copy.h"
+
 namespace mrc::core {
 
 // Under ThreadSanitizer a function of its own, for reports name it: the race with the program that polls is that
@@ -37,11 +39,16 @@ MRC_PLACEMENT void place_ascending(uint8_t* dst, const uint8_t* src, uint32_t n)
   }
 }
 
+// kStream: the body by stores that bypass the caches.
+template <bool kStream = false>
 MRC_PLACEMENT void place_bytes(uint8_t* dst, const uint8_t* src, uint32_t n) {
   constexpr uint32_t kTail = 64;
   if (n > 4 * kTail) {
     const uint32_t body = n - kTail;
-    std::memcpy(dst, src, body);  // the release stores of the tail order it before themselves
+    if constexpr (kStream)
+      stream_copy(dst, src, body);
+    else
+      std::memcpy(dst, src, body);  // the release stores of the tail order it before themselves
     dst += body;
     src += body;
     n = kTail;

@@ -166,7 +166,8 @@ inline Responder::Placed Responder::place(const wire::Packet& p, const MessageCl
     early_.put(claim.seq, std::move(early));
     ++qp_.engine.counters.rx_early;
   } else if (to != nullptr) {
-    if (!claim.ends) prefetch_for_write(to + p.payload_len, p.payload_len);  // likely destination of the next packet
+    if (!claim.ends && !streams(p.payload_len))
+      prefetch_for_write(to + p.payload_len, p.payload_len);  // likely destination of the next packet
     if (!write_payload(to, p.payload, p.payload_len)) {
       if (imm != nullptr) imms_.take_back(imm);
       return Placed::kMemoryGone;
@@ -179,9 +180,15 @@ inline Responder::Placed Responder::place(const wire::Packet& p, const MessageCl
 
 bool Responder::write_payload(uint8_t* to, const uint8_t* from, uint32_t n) {
   const iovec room{to, n};
-  const std::optional<uint64_t> fault = environment::guarded(&room, 1, [from, &room] {
-    place_bytes(static_cast<uint8_t*>(room.iov_base), from, static_cast<uint32_t>(room.iov_len));
-  });
+  const auto guarded = [&room](auto place) { return environment::guarded(&room, 1, place); };
+  const std::optional<uint64_t> fault =
+      streams(n) ? guarded([from, &room] {
+        place_bytes<true>(static_cast<uint8_t*>(room.iov_base), from, static_cast<uint32_t>(room.iov_len));
+      })
+                 : guarded([from, &room] {
+                     place_bytes(static_cast<uint8_t*>(room.iov_base), from, static_cast<uint32_t>(room.iov_len));
+                   });
+  if (n >= kMinStreamed) qp_.engine.placement.long_payload += n;
   if (__builtin_expect(!fault.has_value(), 1)) return true;
   fault_.address = *fault;
   return false;

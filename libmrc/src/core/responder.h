@@ -71,6 +71,7 @@ class Responder {
  private:
   static constexpr uint64_t kOrigin = ReceivedPackets::kOrigin;  // seq of rq_psn; leaves room below
   static constexpr uint32_t kMaxSacks = 16;                      // of one burst
+  static constexpr uint32_t kMinStreamed = 2048;                 // bytes of payload
 
   // Answers that are due or being coalesced.
   struct PendingAcks {
@@ -101,6 +102,9 @@ class Responder {
                     uint32_t udp_bytes);
   enum class Placed : uint8_t { kYes, kTooManyImms, kMemoryGone };
   Placed place(const wire::Packet& p, const MessageClaim& claim, const MessageMap::Verdict& verdict, uint8_t* to);
+  // The payload of `n` bytes is placed by stores that bypass the caches: only where the wait for them, one per packet,
+  // costs little beside the copy.
+  bool streams(uint32_t n) const { return n >= kMinStreamed && qp_.engine.placement.stream; }
   bool write_payload(uint8_t* to, const uint8_t* from, uint32_t n);
   bool refuse_unwritable(Instant now, const wire::Packet& p, uint64_t seq);
   void fail_unwritable(Instant now, Key rkey, uint64_t seq);

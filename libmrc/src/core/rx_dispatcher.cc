@@ -15,6 +15,7 @@ namespace mrc::core {
 void RxDispatcher::handle(Instant now, const RxBurst& burst) {
   if (!engine_.plane_counters.has(burst.plane) || burst.segment_size == 0) return;
   PlaneCounters& plane = engine_.plane_counters[burst.plane];
+  engine_.placement.stream = burst.stream;
   const DscpConfig& dscp = engine_.config.dscp;
   const bool last_hop = burst.flow.dscp() == dscp.trimmed_lasthop;
   const bool trimmed = (last_hop || burst.flow.dscp() == dscp.trimmed) && !burst.flow.dst.is_multicast();

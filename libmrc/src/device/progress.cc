@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/prefetch.h"
+#include "cycles.h"
 #include "invariant.h"
 
 namespace mrc::device {
@@ -39,9 +40,23 @@ int Progress::receive(Instant* now) {
   last_rx_ = *now;
   for (int i = 0; i < n; ++i) {
     if (i + 1 < n) prefetch(rx_[i + 1].data, rx_[i + 1].segment_size);
-    attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { engine_.endpoint->handle_rx(*now, rx_[i]); });
+    attempt([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) { handle(*now, &rx_[i]); });
   }
   return n;
+}
+
+void Progress::handle(Instant now, core::RxBurst* burst) {
+  core::Endpoint& endpoint = *engine_.endpoint;
+  const bool is_long = burst->bytes >= StoreChoice::kWorthTiming;
+  burst->stream = is_long && stores_.stream();
+  if (!is_long || burst->stream) {
+    endpoint.handle_rx(now, *burst);
+    return;
+  }
+  const uint64_t before = endpoint.long_payload(), begin = environment::cycles();
+  endpoint.handle_rx(now, *burst);
+  const uint64_t placed = endpoint.long_payload() - before;
+  if (placed >= StoreChoice::kWorthTiming) stores_.note(placed, environment::cycles() - begin);
 }
 
 int Progress::send(int max, Instant* now) {
@@ -101,6 +116,7 @@ void Progress::check() const {
   if constexpr (!kCheckInvariants) return;
   held_.check();
   sleep_.check();
+  stores_.check();
   MRC_INVARIANT(last_rx_ <= moved_until_);
 }
 

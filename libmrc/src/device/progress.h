@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 
+#include "base/store_choice.h"
 #include "base/time.h"
 #include "core/burst.h"
 #include "device/clock.h"
@@ -60,13 +61,16 @@ class Progress {
   static constexpr int kSingles = 32;   // of each of these, where a burst is one packet
   static constexpr int kRounds = 8;     // of receiving and sending in one call
   static constexpr Duration kMaxTimerDelay =
-      Duration::milliseconds(2);  // maximum time that timers wait for the sockets to be empty
+      Duration::milliseconds(2);                    // maximum time that timers wait for the sockets to be empty
+  static constexpr uint64_t kSlowPlacement = 1000;  // see StoreChoice; with all that the engine does
   static constexpr Duration kMemoryWait = Duration::milliseconds(1);  // after memory ran out
 
   int batch(int bursts) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
     return engine_.datapath->max_segments() == 1 ? kSingles : bursts;
   }
   int receive(Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
+  // One burst. Payload is placed by the stores that suit where its readers run.
+  void handle(Instant now, core::RxBurst* burst) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   int send(int max, Instant* now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void run_timers(Instant now, bool drained) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
   void note_time(Instant now, Instant slept_until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock);
@@ -81,6 +85,7 @@ class Progress {
   Instant last_rx_ ABSL_GUARDED_BY(device_lock) = kLongAgo;
   Instant moved_until_ ABSL_GUARDED_BY(device_lock) = kLongAgo;
   Instant not_before_ ABSL_GUARDED_BY(device_lock) = kLongAgo;  // timers and transmissions
+  StoreChoice stores_ ABSL_GUARDED_BY(device_lock){kSlowPlacement};
   HeldBursts held_ ABSL_GUARDED_BY(device_lock);
   std::array<core::RxBurst, kSingles> rx_ ABSL_GUARDED_BY(device_lock);
   core::TxBurst tx_ ABSL_GUARDED_BY(device_lock);

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/stream_copy.h"
+#include "cycles.h"
 #include "invariant.h"
 
 namespace mrc::datapath {
@@ -89,6 +91,18 @@ std::optional<uint16_t> PipeWriter::take_buffer(uint32_t bytes) {
   return std::nullopt;
 }
 
+void PipeWriter::copy(uint8_t* to, const uint8_t* from, size_t bytes) {
+  if (bytes < StoreChoice::kWorthTiming) {
+    std::memcpy(to, from, bytes);
+  } else if (stores_.stream()) {
+    stream_copy(to, from, bytes);
+  } else {
+    const uint64_t begin = environment::cycles();
+    std::memcpy(to, from, bytes);
+    stores_.note(bytes, environment::cycles() - begin);
+  }
+}
+
 PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
   const Checked checked(this);
   take_back();
@@ -98,7 +112,7 @@ PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
   PipeMemory& m = *memory_.get();
   uint8_t* to = m.buffers + pipe_place(*buffer).offset;
   for (uint32_t i = 0; i < burst.iov_count; ++i) {
-    std::memcpy(to, burst.iov[i].iov_base, burst.iov[i].iov_len);
+    copy(to, static_cast<const uint8_t*>(burst.iov[i].iov_base), burst.iov[i].iov_len);
     to += burst.iov[i].iov_len;
   }
   m.entries[written_ % kPipeRing] = {burst.flow, burst.bytes, burst.segment_size, *buffer};
@@ -114,6 +128,7 @@ PipeWriter::Written PipeWriter::write(const core::TxBurst& burst) {
 void PipeWriter::check() const {
   if constexpr (!kCheckInvariants) return;
   MRC_INVARIANT(lent_ == written_ - taken_back_);
+  stores_.check();
   size_t buffers = lent_;
   for (size_t c = 0; c < free_.size(); ++c) {
     MRC_INVARIANT(free_[c].empty() || pipe_place(free_[c].back()).size_class == c);

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/store_choice.h"
 #include "core/burst.h"
 #include "fd.h"
 
@@ -90,8 +91,11 @@ class PipeWriter {
   void check() const;
 
  private:
+  static constexpr uint64_t kSlowCopy = 1500;  // see StoreChoice
+
   PipeWriter() = default;
   void take_back();
+  void copy(uint8_t* to, const uint8_t* from, size_t bytes);
   std::optional<uint16_t> take_buffer(uint32_t bytes);
 
   Fd fd_;
@@ -100,6 +104,7 @@ class PipeWriter {
   uint32_t taken_back_ = 0;
   uint32_t lent_ = 0;
   std::array<std::vector<uint16_t>, kPipeBuffers.size()> free_;  // stacks, by size
+  StoreChoice stores_{kSlowCopy};
   bool broken_ = false;
 };
 

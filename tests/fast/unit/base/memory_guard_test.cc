@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/stream_copy.h"
 #include "fault_handlers.h"
 #include "harness/gone_memory.h"
 
@@ -60,6 +61,17 @@ TEST_F(MemoryGuardTest, bytes_before_the_gone_page_are_copied) {
   munmap(memory.data() + GoneMemory::kPage, GoneMemory::kPage);
   const std::optional<uint64_t> fault = copy(own_.data(), memory.data(), 2 * GoneMemory::kPage, memory.piece());
   EXPECT_EQ(fault, memory.address() + GoneMemory::kPage);
+}
+
+// Stores that bypass the caches, too.
+TEST_F(MemoryGuardTest, a_streamed_copy_reports_the_gone_page) {
+  GoneMemory memory;
+  munmap(memory.data() + GoneMemory::kPage, GoneMemory::kPage);
+  const iovec named = memory.piece();
+  const std::optional<uint64_t> fault =
+      guarded(&named, 1, [&] { stream_copy(memory.data() + 3, own_.data(), 2 * GoneMemory::kPage - 3); });
+  EXPECT_EQ(fault, memory.address() + GoneMemory::kPage);
+  EXPECT_EQ(std::memcmp(memory.data() + 3, own_.data(), GoneMemory::kPage - 3), 0);
 }
 
 // The state of the interrupted code comes back, not that of the handler.

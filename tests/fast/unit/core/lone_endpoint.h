@@ -119,7 +119,7 @@ class LoneEndpoint : public testing::Test, public Sink, public QpSink {
   }
   void receive_bytes(const std::vector<uint8_t>& bytes, const wire::Flow& flow, uint8_t plane = 0) {
     const auto n = static_cast<uint32_t>(bytes.size());
-    endpoint_->handle_rx(now_, {flow, PlaneId(plane), bytes.data(), n, n, pipe_});
+    endpoint_->handle_rx(now_, {flow, PlaneId(plane), bytes.data(), n, n, pipe_, stream_});
   }
   wire::Packet packet(wire::Opcode op, Psn psn = Psn(0)) const {
     wire::Packet p;
@@ -230,7 +230,8 @@ class LoneEndpoint : public testing::Test, public Sink, public QpSink {
   Qp* qp_ = nullptr;
   PeerId peer_id_ = kNoPeer;
   Key key_;
-  uint32_t pipe_ = 0;  // that what is received comes from
+  uint32_t pipe_ = 0;    // that what is received comes from
+  bool stream_ = false;  // see RxBurst
   Instant now_ = Instant::from_ns(50000000);
   TxBurst burst_;
   uint32_t bursts_ = 0;

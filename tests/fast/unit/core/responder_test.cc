@@ -35,6 +35,27 @@ TEST_F(ResponderTest, places_on_arrival_in_any_order_across_the_wrap) {
   EXPECT_EQ(counters().rx_data, 3u);
 }
 
+// Whichever stores place it, both sides of the size from which the others are used.
+TEST_F(ResponderTest, payload_past_the_caches_is_the_same) {
+  attr_.path_mtu = 4096;
+  for (size_t i = 0; i < sizeof payload_; ++i) payload_[i] = static_cast<uint8_t>(i * 11 + 5);
+  for (const bool stream : {false, true}) {
+    stream_ = stream;
+    std::fill(memory_.begin(), memory_.end(), uint8_t{0x11});
+    start();
+    constexpr uint64_t kAt = 1000;
+    int32_t k = 0;
+    for (const uint32_t n : {2047u, 2048u, 4095u, 4096u}) {
+      arrive(write_packet(k, n, kAt + 8192 * static_cast<uint64_t>(k)));
+      const uint8_t* const placed = memory_.data() + kAt + 8192 * static_cast<uint64_t>(k++);
+      EXPECT_EQ(std::memcmp(placed, payload_, n), 0) << n << " streamed " << stream;
+      EXPECT_EQ(placed[-1], 0x11);
+      EXPECT_EQ(placed[n], 0x11);
+    }
+    EXPECT_EQ(endpoint_->long_payload(), 2048u + 4095u + 4096u);
+  }
+}
+
 // [MRC-RSP-3] [MRC-PSN-2] [MRC-CHOICE-Q5] [MRC-CHOICE-Q26]
 TEST_F(ResponderTest, the_window_ends_at_its_last_psn) {
   for (int mpr : {1, 32, 255}) {
