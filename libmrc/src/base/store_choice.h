@@ -2,6 +2,7 @@
 // caches (base/stream_copy.h). Which are better depends on where the readers run at the moment. No call tells that, but
 // the time of an ordinary copy does: lines that were last read by a distant core take several times as long as others.
 // While copies are slow, the other stores are used, and an ordinary copy is tried again from time to time.
+// [MRC-LOCAL-9]
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Which stores a copy uses, by the time of earlier ones.
+// Which stores a copy uses, by the time of earlier ones. [MRC-LOCAL-9]
 #include "base/store_choice.h"
 
 #include <gtest/gtest.h>
