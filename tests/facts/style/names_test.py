@@ -71,11 +71,11 @@ def complaints(path, lines):
         return
     for number, line in enumerate(style_test.strip_comments(lines), 1):
         match = TEST_CPP.match(line)
-        if match and about_gtest(match.group(1)):
-            yield number, f"{match.group(1)}: {about_gtest(match.group(1))}"
+        if match and (why := about_gtest(match.group(1))):
+            yield number, f"{match.group(1)}: {why}"
         for name in IDENTIFIER.findall(line):
-            if about_identifier(name) and not (match and name == match.group(1)):
-                yield number, f"{name}: {about_identifier(name)}"
+            if not (match and name == match.group(1)) and (why := about_identifier(name)):
+                yield number, f"{name}: {why}"
 
 
 def self_test():
