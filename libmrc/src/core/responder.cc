@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "base/prefetch.h"
@@ -180,18 +181,19 @@ inline Responder::Placed Responder::place(const wire::Packet& p, const MessageCl
 
 bool Responder::write_payload(uint8_t* to, const uint8_t* from, uint32_t n) {
   const iovec room{to, n};
-  const auto guarded = [&room](auto place) { return environment::guarded(&room, 1, place); };
-  const std::optional<uint64_t> fault =
-      streams(n) ? guarded([from, &room] {
-        place_bytes<true>(static_cast<uint8_t*>(room.iov_base), from, static_cast<uint32_t>(room.iov_len));
-      })
-                 : guarded([from, &room] {
-                     place_bytes(static_cast<uint8_t*>(room.iov_base), from, static_cast<uint32_t>(room.iov_len));
-                   });
+  const auto place_by = [&](auto stream) {
+    return environment::guarded(&room, 1, [from, &room] {
+      place_bytes<decltype(stream)::value>(static_cast<uint8_t*>(room.iov_base), from,
+                                           static_cast<uint32_t>(room.iov_len));
+    });
+  };
+  const std::optional<uint64_t> fault = streams(n) ? place_by(std::true_type()) : place_by(std::false_type());
+  if (__builtin_expect(fault.has_value(), 0)) {
+    fault_.address = *fault;
+    return false;
+  }
   if (n >= kMinStreamed) qp_.engine.placement.long_payload += n;
-  if (__builtin_expect(!fault.has_value(), 1)) return true;
-  fault_.address = *fault;
-  return false;
+  return true;
 }
 
 std::optional<uint8_t*> Responder::find_place(Key rkey, uint64_t va, uint32_t n) const {

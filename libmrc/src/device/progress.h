@@ -61,9 +61,9 @@ class Progress {
   static constexpr int kSingles = 32;   // of each of these, where a burst is one packet
   static constexpr int kRounds = 8;     // of receiving and sending in one call
   static constexpr Duration kMaxTimerDelay =
-      Duration::milliseconds(2);                    // maximum time that timers wait for the sockets to be empty
-  static constexpr uint64_t kSlowPlacement = 1000;  // see StoreChoice; with all that the engine does
+      Duration::milliseconds(2);  // maximum time that timers wait for the sockets to be empty
   static constexpr Duration kMemoryWait = Duration::milliseconds(1);  // after memory ran out
+  static constexpr uint64_t kSlowPlacement = 1000;                    // see StoreChoice; with all that the engine does
 
   int batch(int bursts) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_lock) {
     return engine_.datapath->max_segments() == 1 ? kSingles : bursts;
