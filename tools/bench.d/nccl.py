@@ -28,6 +28,7 @@ TUNED_FOR = {"small": 8, "large": 4 << 20}
 SLICES, QUICK_SLICES, TUNING_SLICES = 20, 12, 5  # of each contender, for one collective of one size
 RUNS = 3  # of a large size in a slice, at least: timed, and in the first one filled and compared
 TIME_LIMIT_FACTOR = 1.25  # of the time planned for the slices of a measurement: when their runs take longer, it ends with fewer slices
+LEAST_GBPS_FOR_CPU = 1.0  # below it, runs are so short that processor time per byte says nothing
 WHOLE_RUN_S = 86400  # of a rig that stays up: what does not answer is ended by its slice
 SLOWEST = 24 << 20  # bytes in a second, of TCP whose packets are lost
 FLOORS = (  # title, loss in percent, class of sizes or the size itself, relation, bound
@@ -156,7 +157,7 @@ def rigs_of(site, transports):
 def group_of(rigs, test, size, rows, options, ranks):
     """One collective of one size over rigs that are up."""
     words = f"{test} {size} " + " ".join(map(str, runs_of(size)))
-    made = {name: lambda rig=rig: Measurement(rig, words, limit_of(size, ranks)) for name, rig in rigs.items()}
+    made = {name: lambda rig=rig: Measurement(rig, words, limit_of(size, ranks), ranks) for name, rig in rigs.items()}
     planned_s = options.slices * len(rigs) * (options.slice_ms / 1000 + slices.OVERHEAD_S)
     return slices.Group(f"{test} of {size_name(size)}", made, rows, limit_s=TIME_LIMIT_FACTOR * planned_s)
 
@@ -209,9 +210,15 @@ def in_words(variables):
     return " ".join(f"{name}={value}" for name, value in variables.items())
 
 
+def peers_of(name, transports):
+    """Those it is compared with: NCCL's own transport, and MRC with the other plugin, too."""
+    peers = {TCP: (SOCKET,), MRC: (SOCKET, TCP), MRC_DEFAULT: (SOCKET, TCP)}
+    return [peer for peer in peers.get(name, ()) if peer in transports]
+
+
 def rows_of(test, size, percent, transports, sizes):
-    """Ratios of a measurement: how often each transport ends while NCCL Socket ends once, and the floors."""
-    rows = [slices.Row(f"{name} / {SOCKET}", name, SOCKET, "rate") for name in transports if name != SOCKET]
+    """Ratios of a measurement: how often each transport ends while a peer ends once, and the floors."""
+    rows = [slices.Row(f"{name} / {peer}", name, peer, "rate") for name in transports for peer in peers_of(name, transports)]
     floors = [floor for floor in FLOORS if test == "all_reduce" and floor[1] == percent and size_of_floor(floor[2], sizes) == size]
     return rows + [slices.Row(title, MRC, SOCKET, "rate" if relation == ">=" else "time_us", relation, bound)
                    for title, _, _, relation, bound in floors]
@@ -292,28 +299,32 @@ def show(places_measured):
                 print(f"\nnccl, {place}, loss {percent} %: {result['error']}")
                 continue
             offloads = "" if percent == "0" else ", segmentation offload off"
-            print(f"\nnccl, {place}, loss {percent} %{offloads}, {result['ranks']} ranks: us of a run, median (quartiles) of the slices, and bus\n"
-                  f"bandwidth; behind it how often the transport ends while NCCL Socket ends once, with the 95 % interval of one start")
+            print(f"\nnccl, {place}, loss {percent} %{offloads}, {result['ranks']} ranks: us of a run, median (quartiles) of the slices, bus bandwidth,\n"
+                  f"processor seconds of all ranks per GB sent; behind it how often it ends while its peer ends once, with the 95 % interval\n"
+                  f"of one start and the number of pairs")
             for name, variables in result["socket"].items():
                 print(f"  NCCL Socket, {name} sizes: {in_words(variables)}")
             for measurement, group in result["groups"].items():
                 print(f"  {measurement}")
-                ratios = {row["of"][0]: row for row in group["ratios"] if row["target"] is None}
                 for transport, figures in group["contenders"].items():
-                    print(f"    {transport:<12} {cell(figures, ratios.get(transport))}")
+                    ratios = [row for row in group["ratios"] if row["target"] is None and row["of"][0] == transport]
+                    print(f"    {transport:<12} {cell(figures, ratios)}")
             print("  commands of whole runs in the same way")
             for name, command in result["commands"].items():
                 print(f"    {name}: {command}")
 
 
-def cell(figures, ratio):
+def cell(figures, ratios):
     if "time_us" not in figures:
         return "- (" + figures.get("error", "no slice")[:150] + ")"
     text = "{median:>12,.0f} us ({q1:,.0f} .. {q3:,.0f})".format(**figures["time_us"])
     if figures["gbps"]["median"] >= 0.005:
         text += f" {figures['gbps']['median']:.2f} Gb/s"
-    if ratio is not None and ratio["value"] is not None:
-        text += f"   x {ratio['value']:.2f} [{ratio['interval'][0]:.2f}, {ratio['interval'][1]:.2f}] of {ratio['pairs']}, {ratio['verdict']}"
+    if "cpu_s_per_gb" in figures and figures["gbps"]["median"] >= LEAST_GBPS_FOR_CPU:
+        text += f" {figures['cpu_s_per_gb']['median']:.2f} s/GB"
+    for ratio in (ratio for ratio in ratios if ratio["value"] is not None):
+        low, high = ratio["interval"]
+        text += f"   x {ratio['value']:.2f} [{low:.2f}, {high:.2f}] of {ratio['of'][1]} ({ratio['pairs']}, {ratio['verdict']})"
     return text + (f"   [{figures['failures']} slices failed]" if figures.get("failures") else "")
 
 

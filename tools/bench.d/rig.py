@@ -42,8 +42,8 @@ class Rig:
 class Measurement:
     """One collective of one size over a rig, which stays up behind it. The first slice compares every element: it is not counted."""
 
-    def __init__(self, rig, words, limit_s):
-        self.client, self.words, self.limit_s, self.compare = rig, words, limit_s, 1
+    def __init__(self, rig, words, limit_s, ranks):
+        self.client, self.words, self.limit_s, self.ranks, self.compare = rig, words, limit_s, ranks, 1
         rig.start()
 
     def slice(self, seconds):
@@ -51,7 +51,9 @@ class Measurement:
         self.compare = 0
         if figures["wrong"]:
             raise Failed(f"{figures['wrong']} elements are wrong")
-        return {"time_us": figures["time_us"], "rate": 1e6 / figures["time_us"], "gbps": 8 * figures["busbw_gb_s"]}
+        sent_gb = figures["busbw_gb_s"] * figures["time_us"] * 1e-6 * self.ranks
+        cpu = {"cpu_s_per_gb": figures["cpu_us"] * 1e-6 / sent_gb} if sent_gb else {}
+        return {"time_us": figures["time_us"], "rate": 1e6 / figures["time_us"], "gbps": 8 * figures["busbw_gb_s"], **cpu}
 
     def close(self):
         pass

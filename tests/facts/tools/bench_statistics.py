@@ -288,7 +288,7 @@ def a_rig_stays_up_and_begins_anew_once_it_has_failed():
 
         def __init__(self, words):
             started.append(words)
-            self.answers = iter([{"ready": True}, {"time_us": 50.0, "busbw_gb_s": 0.5, "wrong": 0}, {"time_us": 50.0, "busbw_gb_s": 0.5, "wrong": 3}, "a rank died"])
+            self.answers = iter([{"ready": True}, {"time_us": 50.0, "cpu_us": 80.0, "busbw_gb_s": 0.5, "wrong": 0}, {"time_us": 50.0, "cpu_us": 80.0, "busbw_gb_s": 0.5, "wrong": 3}, "a rank died"])
 
         ask = asked.append
 
@@ -304,9 +304,11 @@ def a_rig_stays_up_and_begins_anew_once_it_has_failed():
     try:
         one = rig.Rig(["nccl-rig"])
         assert not started
-        first, second = (rig.Measurement(one, f"{test} 8 20 3", 120) for test in ("all_reduce", "sendrecv"))
+        first, second = (rig.Measurement(one, f"{test} 8 20 3", 120, 2) for test in ("all_reduce", "sendrecv"))
         assert len(started) == 1
-        assert first.slice(0.15) == {"time_us": 50.0, "rate": 20000.0, "gbps": 4.0}
+        slice_ = first.slice(0.15)
+        # Each rank sends 25 kB of the 50 us.
+        assert abs(slice_.pop("cpu_s_per_gb") - 80e-6 / 50e-6) < 1e-9 and slice_ == {"time_us": 50.0, "rate": 20000.0, "gbps": 4.0}
         for measurement, words in ((first, "3 elements are wrong"), (second, "a rank died")):
             try:
                 measurement.slice(0.1)
@@ -315,7 +317,7 @@ def a_rig_stays_up_and_begins_anew_once_it_has_failed():
             else:
                 raise AssertionError(words)
         assert asked == ["all_reduce 8 20 3 0.15 1", "all_reduce 8 20 3 0.1 0", "sendrecv 8 20 3 0.1 1"], asked
-        rig.Measurement(one, "alltoall 8 20 3", 120)
+        rig.Measurement(one, "alltoall 8 20 3", 120, 2)
         assert len(started) == 2
     finally:
         contenders.Process = real

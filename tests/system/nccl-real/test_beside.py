@@ -39,7 +39,7 @@ def test_bench_measures_every_transport():
             assert len(result["groups"]) == 4 * 2, result["groups"]
             for measurement, group in result["groups"].items():
                 figures = group["contenders"]
-                assert set(figures) == transports and all(f["time_us"]["median"] > 0 for f in figures.values()), (name, loss, measurement, figures)
+                assert set(figures) == transports and all(f["time_us"]["median"] > 0 and f["cpu_s_per_gb"]["median"] > 0 for f in figures.values()), (name, loss, measurement, figures)
 
 
 def test_demo_shows_both_transports_through_the_fault():

@@ -53,7 +53,7 @@ def test_slices_are_measured_as_they_are_asked_for():
     """On communicators that stay, until the input ends; buffers are filled again for another size or test."""
     asked = "all_reduce 8 3 1 0 1\nall_reduce 8 3 0 0 0\nsendrecv 65536 1 0 0.1 1\n"
     ready, *lines = (json.loads(line) for line in rig("--ranks", 2, "--slices", given=asked).splitlines() if line.startswith("{"))
-    assert ready == {"ready": True} and len(lines) == 3 and all(line["time_us"] > 0 and line["wrong"] == 0 for line in lines), lines
+    assert ready == {"ready": True} and len(lines) == 3 and all(line["time_us"] > 0 and line["cpu_us"] > 0 and line["wrong"] == 0 for line in lines), lines
     for line in ("all_sing 8 1 0 0 0", "all_reduce 8", "all_reduce -1 1 0 0 0", "all_reduce 8 0 0 0 0", "all_reduce 8 1 -1 0 0", "all_reduce 8 1 0 -1 0"):
         assert f"'{line}' is not: TEST BYTES" in rig("--ranks", 2, "--slices", given=line + "\n", code=1)
     for others in (("--case", "split"), ("-D", "1"), ("--json", "-")):

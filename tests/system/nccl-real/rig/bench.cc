@@ -11,6 +11,7 @@
 
 #include "cuda/device.h"
 #include "player/reduce.h"
+#include "process_time.h"
 #include "rig/clock.h"
 #include "rig/collectives.h"
 #include "rig/values.h"
@@ -84,13 +85,18 @@ class Measurement {
             what_.reduces() ? tolerance(run.type, run.op, run.ranks) : 0);
     return count;
   }
-  // Seconds of one run on the slowest process.
-  double time(int iterations) {
+  struct Cost {
+    double seconds = 0;  // of one run on the slowest process
+    double cpu_s = 0;    // of one run, all processes together
+  };
+  Cost time(int iterations) {
     process_.board.barrier();
-    const double began = now_s();
+    const double began = now_s(), cpu_before_s = tools::cpu_seconds();
     for (int i = 0; i < iterations; ++i) start();
     wait_for(process_, gpus_);
-    return process_.board.maximum(process_.number, (now_s() - began) / iterations);
+    const double seconds = now_s() - began, used_s = tools::cpu_seconds() - cpu_before_s;
+    return {process_.board.maximum(process_.number, seconds / iterations),
+            process_.board.sum(process_.number, used_s / iterations)};
   }
 
  private:
@@ -111,7 +117,7 @@ class Measurement {
 };
 
 struct Figures {
-  double seconds = 0;  // of one run; the mean over the batches
+  Measurement::Cost run;  // the means over the batches
   size_t wrong = 0;
   std::vector<std::tuple<double, double, int>> batches;  // when each began and ended, now_s(), and its runs
 };
@@ -129,9 +135,12 @@ Figures measure(const Process& process, std::vector<Gpu>* gpus, Measurement* m, 
   };
   do {
     if (o.iterations > 0) {
-      const double seconds = m->time(o.iterations), end = now_s();
-      figures.seconds += (seconds - figures.seconds) / ++batches;
-      add(end - seconds * o.iterations, end, o.iterations);
+      const Measurement::Cost run = m->time(o.iterations);
+      const double end = now_s();
+      ++batches;
+      figures.run.seconds += (run.seconds - figures.run.seconds) / batches;
+      figures.run.cpu_s += (run.cpu_s - figures.run.cpu_s) / batches;
+      add(end - run.seconds * o.iterations, end, o.iterations);
     }
     if (o.check) {
       m->prepare(++seed);  // a run in place has changed its input
@@ -147,18 +156,26 @@ Figures measure(const Process& process, std::vector<Gpu>* gpus, Measurement* m, 
   return figures;
 }
 
+// Algorithm bandwidth as nccl-tests counts it, GB/s.
+double algorithm_gb_s(const Figures& f, size_t bytes) {
+  return f.run.seconds > 0 ? static_cast<double>(bytes) / f.run.seconds / 1e9 : 0;
+}
+
 std::string columns(const Figures& f, size_t bytes, double factor, bool checked) {
-  const double algorithm = f.seconds > 0 ? static_cast<double>(bytes) / f.seconds / 1e9 : 0;
+  const double algorithm = algorithm_gb_s(f, bytes);
   char text[80];
-  snprintf(text, sizeof text, " %10.1f %7.2f %7.2f %7s", f.seconds * 1e6, algorithm, algorithm * factor,
+  snprintf(text, sizeof text, " %10.1f %7.2f %7.2f %7s", f.run.seconds * 1e6, algorithm, algorithm * factor,
            checked ? std::to_string(f.wrong).c_str() : "N/A");
   return text;
 }
 
 nlohmann::json as_json(const Figures& f, size_t bytes, double factor) {
-  const double algorithm = f.seconds > 0 ? static_cast<double>(bytes) / f.seconds / 1e9 : 0;
-  return {
-      {"time_us", f.seconds * 1e6}, {"algbw_gb_s", algorithm}, {"busbw_gb_s", algorithm * factor}, {"wrong", f.wrong}};
+  const double algorithm = algorithm_gb_s(f, bytes);
+  return {{"time_us", f.run.seconds * 1e6},
+          {"cpu_us", f.run.cpu_s * 1e6},
+          {"algbw_gb_s", algorithm},
+          {"busbw_gb_s", algorithm * factor},
+          {"wrong", f.wrong}};
 }
 
 // One line of the table; returns whether all elements were right.
