@@ -140,7 +140,7 @@ void RawTransmitter::flush(PlaneId plane, DatapathCounters* counters) {
 
 void RawTransmitter::flush(DatapathCounters* counters) {
   looked_ = false;
-  for (const PlaneId p : unsent_) flush(p, counters);
+  flush_turn_.for_each(unsent_, [&](PlaneId p) { flush(p, counters); });
 }
 
 PlaneSet RawTransmitter::planes_with_room(DatapathCounters* counters) {

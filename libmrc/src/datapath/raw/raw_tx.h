@@ -13,6 +13,7 @@
 #include "datapath/blocked_planes.h"
 #include "datapath/datapath.h"
 #include "datapath/frame/ev_paths.h"
+#include "datapath/plane_turn.h"
 #include "datapath/raw/next_hops.h"
 #include "datapath/raw/packet_batch.h"
 #include "datapath/raw/packet_sockets.h"
@@ -59,6 +60,7 @@ class RawTransmitter {
   BlockedPlanes blocked_;
   bool looked_ = false;  // at the blocked planes, since the last flush()
   PlaneSet unsent_;      // planes whose sender has frames
+  PlaneTurn flush_turn_;
   std::string first_error_;
   FrameHeader header_;
   std::array<iovec, core::kMaxIov + 1> iov_;
