@@ -55,7 +55,7 @@ std::string value(const Settings& settings, const Setting& s) {
 constexpr const char* kIntroduction = R"(# Settings of the NCCL plugin
 
 Made from the table in `nccl-plugin/src/settings.h`; write it anew with
-`MRC_WRITE_SPEC=1 ctest -R NcclSettings.markdown`.
+`MRC_WRITE_SPEC=1 build/dev/tests/fast/nccl/nccl_core_test --gtest_filter='NcclSettings.markdown*'`.
 
 All of them are environment variables, read when NCCL initialises its first communicator. Of two names,
 the first takes precedence. Numbers are decimal, hexadecimal after 0x, octal after 0, as in NCCL's own
@@ -69,7 +69,7 @@ and have one file, which `MRC_CONFIG` names: planes, MTU, congestion control, fa
 `MRC_*` (`spec/settings.md`). Settings of a job under NCCL are not in that file, because they differ from job to job.
 
 Three of NCCL's own variables matter here (as of 2.28.9). `NCCL_NET=MRC` makes it an error when the plugin cannot be
-used; without it NCCL falls back to TCP, and only the plugin's warning tells. `NCCL_NET_PLUGIN_REF_COUNT=1` is for programs that destroy all their
+used; without it NCCL falls back to TCP, with a warning of the plugin; one that NCCL does not find cannot warn. `NCCL_NET_PLUGIN_REF_COUNT=1` is for programs that destroy all their
 communicators and make new ones: NCCL otherwise forgets the plugin chosen. `NCCL_PROTO` must not demand
 LL128, which NCCL itself chooses only where a network writes into GPU memory: its lines of 128 bytes would have to arrive
 in order.

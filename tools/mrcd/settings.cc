@@ -57,7 +57,7 @@ std::string settings_markdown() {
   std::string text =
       "# Settings of mrcd\n\n"
       "Generated from the table in `tools/mrcd/settings.h`; regenerate it with\n"
-      "`MRC_WRITE_SPEC=1 ctest -R Settings.markdown`.\n\n"
+      "`MRC_WRITE_SPEC=1 build/dev/tests/fast/mrcd/virtual_mrcd_test --gtest_filter='MrcdSettings.markdown*'`.\n\n"
       "They stand in the section `mrcd` of the configuration file, at the top level or in the entry of one device, or\n"
       "in the environment, which overrides the file; the section of a device overrides that of the top level. `state`,\n"
       "`http` and `token` are those of the first device. Processes with MRC devices ignore the section. `mrcd_socket` and\n"

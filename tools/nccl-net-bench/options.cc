@@ -25,7 +25,7 @@ constexpr const char* kExamples =
     "\nExamples:\n"
     "  nccl-net-bench mrc                                  what NCCL_NET_PLUGIN=mrc would load, ring all-reduce\n"
     "  nccl-net-bench ./libnccl-net-x.so --test all -r 4 -s 64K,1M,64M\n"
-    "  nccl-net-bench mrc --against tcp-baseline -r 4 -s 64M --min-ratio 1.2\n"
+    "  nccl-net-bench mrc --against ./libnccl-net-x.so -r 4 -s 64M --min-ratio 1.2\n"
     "                                                      two plugins by turns; the ratio of the medians decides\n"
     "  nccl-net-bench mrc --conformance --abi all          every rule of the interface, at every ABI version\n"
     "  nccl-net-bench mrc --conformance --only peer-killed-sending\n"
@@ -44,8 +44,8 @@ constexpr const char* kExamples =
     "links are named.\n"
     "\nExit code 0: all well. 1: wrong data, an error, a failed case, a ratio below --min-ratio, with --hosts a host, pair\n"
     "or path that is bad. 2: bad command line, or the plugin cannot be used at all. 3: with --hosts nothing is bad, but\n"
-    "hosts differ in their facts. NCCL_DEBUG=WARN or INFO shows what the plugin logs,\n"
-    "filtered by NCCL_DEBUG_SUBSYS as in NCCL.\n";
+    "hosts differ in facts or clocks, or one is slow only while others send. NCCL_DEBUG=WARN or INFO shows what the\n"
+    "plugin logs, filtered by NCCL_DEBUG_SUBSYS as in NCCL.\n";
 
 // As NCCL resolves NCCL_NET_PLUGIN: a path as it is, a name as libnccl-net-NAME.so.
 std::string library_of(const std::string& name) {

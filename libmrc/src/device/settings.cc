@@ -88,7 +88,7 @@ std::string settings_markdown() {
   std::string text =
       "# Settings\n\n"
       "Generated from the table in `libmrc/src/device/settings.h`; regenerate it with\n"
-      "`MRC_WRITE_SPEC=1 ctest -R Settings.markdown`.\n\n"
+      "`MRC_WRITE_SPEC=1 build/dev/tests/fast/unit/virtual_device_test --gtest_filter='Settings.markdown*'`.\n\n"
       "A setting is given in the configuration file, at the top level (for all devices) or in the entry of one device,\n"
       "or in the environment. The environment overrides the file, a device's entry the top level, and each of them\n"
       "the default. The file is the one named by `MRC_CONFIG`, else `/etc/mrc/mrc.yaml` if it exists. A value that is\n"

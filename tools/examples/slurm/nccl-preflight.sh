@@ -5,8 +5,8 @@
 #   tools/examples/slurm/nccl-preflight.sh || exit 1
 #   srun torchrun ...
 #
-# Hosts that are named slow or unreachable are drained where the user may do that (DRAIN=yes), so that the requeued job gets
-# others.
+# Hosts that are named slow or unreachable are drained where the user may do that (DRAIN=yes), so that the job, submitted again,
+# gets others.
 set -u
 plugin=${MRC_NCCL_PLUGIN:-mrc}
 report=$(mktemp --suffix=.json nccl-preflight-XXXXXX --tmpdir) || exit 2
@@ -16,9 +16,10 @@ nccl-net-bench "$plugin" --hosts "$hosts" --sizes 64M --timeout 120 --json "$rep
   --launch 'srun --overlap --nodes=1 --ntasks=1 --unbuffered --nodelist={host}'
 code=$?
 case $code in
-  0) exit 0 ;;
-  3) echo "nccl-preflight: hosts differ, see $report" >&2; exit 0 ;;
-  2) echo "nccl-preflight: it could not run" >&2; exit 2 ;;
+  0) rm -f "$report"; exit 0 ;;
+  3) echo "nccl-preflight: hosts differ, or one is slow under load: see $report" >&2; exit 0 ;;
+  1) echo "nccl-preflight: see $report" >&2 ;;
+  *) echo "nccl-preflight: it could not run (exit code $code)" >&2; exit 2 ;;
 esac
 if [[ ${DRAIN:-no} == yes ]]; then
   # Findings quote what hosts have sent: a line each, and only of hosts of this job.

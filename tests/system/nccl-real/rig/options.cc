@@ -15,7 +15,7 @@ namespace mrc::nccl_rig {
 namespace {
 
 constexpr const char* kAbout =
-    "Runs NVIDIA's own libnccl.so.2 (2.28.9) over a net plugin on a machine without a GPU. CUDA is replaced by a stand-in\n"
+    "Runs NVIDIA's own libnccl.so.2 (2.28.9 for CUDA 13) over a net plugin on a machine without a GPU. CUDA is replaced by a stand-in\n"
     "whose device memory is memory of the host and whose kernels are threads that play NCCL's protocols; bootstrap,\n"
     "topology search, proxies and the plugin are the real ones. Every element of every result is compared.\n";
 
@@ -25,7 +25,7 @@ constexpr const char* kExamples =
     "  nccl-rig --test all_reduce -b 8 -e 128M -f 2       as all_reduce_perf of nccl-tests\n"
     "  nccl-rig --test all_reduce -d all -o all -b 64K -e 64K -n 1    every type and operator\n"
     "  MRC_SAME_HOST=network nccl-rig --test alltoall     over the sockets, as between hosts, not through shared memory\n"
-    "  NCCL_PROTO=LL128 NCCL_DEBUG=INFO nccl-rig          NCCL's own variables apply\n"
+    "  NCCL_PROTO=LL NCCL_DEBUG=INFO nccl-rig             NCCL's own variables apply\n"
     "  nccl-rig --plugin socket                           NCCL's own socket transport, for comparison\n"
     "  nccl-rig --launch 'mrc-fabric exec h{rank} --'     rank r on host r of the lab of mrc-fabric\n"
     "  MRC_FAULT='plane=1:blackhole@1s-' nccl-rig -b 16M -e 16M -n 100    a plane dies in mid-collective\n"
