@@ -1,11 +1,10 @@
-// PlaneTurn: the planes of a set in ascending order, beginning with each of them in turn. For calls in which the kernel
-// carries the frames of a plane far, through all switches that it is itself: frames of the other planes wait meanwhile,
-// and those of a plane that is always the last would have the longest round trips.
+// PlaneTurn: the planes of a set in ascending order, beginning with each of them in turn. For a flush in which the
+// kernel forwards a plane's frames through every switch that it emulates before the call returns: the other planes wait
+// meanwhile, and a plane that is always the last would have the longest round trips.
 #pragma once
 
 #include <cstddef>
 
-#include "base/ids.h"
 #include "base/planes.h"
 
 namespace mrc::datapath {

@@ -307,7 +307,7 @@ def a_rig_stays_up_and_begins_anew_once_it_has_failed():
         first, second = (rig.Measurement(one, f"{test} 8 20 3", 120, 2) for test in ("all_reduce", "sendrecv"))
         assert len(started) == 1
         slice_ = first.slice(0.15)
-        # Each rank sends 25 kB of the 50 us.
+        # Each rank sends 25 kB in the 50 us.
         assert abs(slice_.pop("cpu_s_per_gb") - 80e-6 / 50e-6) < 1e-9 and slice_ == {"time_us": 50.0, "rate": 20000.0, "gbps": 4.0}
         for measurement, words in ((first, "3 elements are wrong"), (second, "a rank died")):
             try:

@@ -129,7 +129,7 @@ TEST_F(MrcdSettings, markdown__page_is_current) {
   if (std::getenv("MRC_WRITE_SPEC") != nullptr) std::ofstream(path) << settings_markdown();
   std::ifstream in(path);
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  EXPECT_TRUE(text == settings_markdown()) << "write it anew: MRC_WRITE_SPEC=1 ctest -R Settings.markdown";
+  EXPECT_TRUE(text == settings_markdown()) << "MRC_WRITE_SPEC=1 writes it anew";
 }
 
 TEST_F(MrcdSettings, help__names_every_variable_and_default) {

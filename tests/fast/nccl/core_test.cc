@@ -285,7 +285,7 @@ TEST(NcclSettings, markdown__page_is_current) {
   if (std::getenv("MRC_WRITE_SPEC") != nullptr) std::ofstream(path) << settings_markdown();
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
-  EXPECT_EQ(text.str(), settings_markdown()) << "MRC_WRITE_SPEC=1 ctest -R NcclSettings.markdown writes it anew";
+  EXPECT_EQ(text.str(), settings_markdown()) << "MRC_WRITE_SPEC=1 writes it anew";
 }
 
 }  // namespace

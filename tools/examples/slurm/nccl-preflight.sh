@@ -18,8 +18,8 @@ code=$?
 case $code in
   0) rm -f "$report"; exit 0 ;;
   3) echo "nccl-preflight: hosts differ, or one is slow under load: see $report" >&2; exit 0 ;;
-  1) echo "nccl-preflight: see $report" >&2 ;;
-  *) echo "nccl-preflight: it could not run (exit code $code)" >&2; exit 2 ;;
+  1) [[ -s $report ]] || { rm -f "$report"; exit 1; }; echo "nccl-preflight: see $report" >&2 ;;
+  *) rm -f "$report"; echo "nccl-preflight: it could not run (exit code $code)" >&2; exit 2 ;;
 esac
 if [[ ${DRAIN:-no} == yes ]]; then
   # Findings quote what hosts have sent: a line each, and only of hosts of this job.

@@ -24,7 +24,7 @@ struct Library {
   size_t rows;
 };
 
-// The path in NCCL_RIG_LIBRARY, else the loader's result, else under /usr/local/cuda.
+// The path in NCCL_RIG_LIBRARY, else that of /usr/local/cuda, else that of the system's folders.
 std::string find_library();
 // Throws NoLibrary where the file is not the library whose kernels the player has; loads nothing.
 void require_library(const std::string& path);

@@ -15,9 +15,10 @@ namespace mrc::nccl_rig {
 namespace {
 
 constexpr const char* kAbout =
-    "Runs NVIDIA's own libnccl.so.2 (2.28.9 for CUDA 13) over a net plugin on a machine without a GPU. CUDA is replaced by a stand-in\n"
-    "whose device memory is memory of the host and whose kernels are threads that play NCCL's protocols; bootstrap,\n"
-    "topology search, proxies and the plugin are the real ones. Every element of every result is compared.\n";
+    "Runs NVIDIA's own libnccl.so.2 (2.28.9 for CUDA 13) over a net plugin on a machine without a GPU. CUDA is\n"
+    "replaced by a stand-in whose device memory is memory of the host and whose kernels are threads that play NCCL's\n"
+    "protocols; bootstrap, topology search, proxies and the plugin are the real ones. Every element of every result is\n"
+    "compared.\n";
 
 constexpr const char* kExamples =
     "\nExamples:\n"
